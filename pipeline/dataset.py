@@ -280,14 +280,15 @@ def forget_views(folder: str, _: Any, make: Callable[..., Any]) -> None:
     """Lets go of what was made of files that have changed since, and of all runs but the last few: a process may see a hundred of them."""
     runs = dict.fromkeys(os.path.dirname(each) for each in (folder, *(old[0] for old in reversed(VIEWS))))
     kept = {*list(runs)[:RUNS_KEPT]}
-    for old in [old for old in VIEWS if (old[0] == folder and old[2] == make) or os.path.dirname(old[0]) not in kept]:
+    gone = [old for old in VIEWS if (old[0] == folder and old[2] == make) or os.path.dirname(old[0]) not in kept]
+    for old in gone:
         del VIEWS[old]
-    if len(runs) > RUNS_KEPT:
+    if gone:
         forget_results()
 
 
 def forget_results() -> None:
-    """Empties what functions keep of texts: those of a run that is let go of are asked for no more. Caches of a few hold whole shops, and stay."""
+    """Empties what functions keep of texts: those of a shop that is let go of are asked for no more. Caches of a few hold whole shops, and stay."""
     modules = [module for name, module in list(sys.modules.items()) if name.startswith("shopwright.pipeline.")]
     for each in chain.from_iterable(list(vars(module).values()) for module in modules):
         if isinstance(each, _lru_cache_wrapper) and (each.cache_parameters()["maxsize"] or 0) > 4:

@@ -149,8 +149,10 @@ def test_what_is_looked_up_is_made_once_and_again_when_the_files_change(lots):
 
     assert lots.once(ids) is lots.once(ids) is Dataset(lots.run, "lots", Lot).once(ids)
     assert made == ["lots"]
+    content_words("lamp")
     assert len(write_dataset(lots.run, "lots", Lot, LOTS[:1]).once(ids)) == 8
     assert made == ["lots", "lots"]
+    assert content_words.cache_info().currsize == 0  # of words that may be the old files'
 
 
 def test_of_many_runs_what_was_looked_up_of_the_last_few_is_kept(tmp_path):
