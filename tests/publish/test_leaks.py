@@ -104,7 +104,7 @@ def test_each_two_of_three_splits_are_compared_and_five_places_are_told_of_all(f
 
 
 def test_what_another_config_of_the_same_tasks_holds_out_is_not_trained_on(found):
-    tasks = {"train": [{"id": "t1"}], "test": [{"id": "t2"}]}
+    tasks = {"train": [{"id": "t1", "product_id": "B01"}], "test": [{"id": "t2", "product_id": "B02"}]}
     episodes = [{"id": f"e{number}", "task_id": f"t{number}"} for number in (1, 2)]
     (leak,) = found(shopping_tasks=tasks, shopping_episodes={"train": episodes})
     assert leak.startswith(

@@ -33,6 +33,8 @@ SAME = {
         "12 May 2024, 21:00:01", "2024-05-12 09:00:01 p.m.", "Sunday, 12 May 2024, 9:00:01pm", "2024/5/12 21:00:01."
     ],
     ("date-time", "2024-05-12 00:30:00"): ["2024-05-12 00:30", "2024-05-12 12:30 AM", "2024-05-12 0:30:00"],
+    ("date-time", "2024-05-12 01:05:00"): ["2024-05-12 1:05 AM", "12 May 2024, 01:05 a.m."],
+    ("date-time", "2024-05-12 13:05:00"): ["2024-05-12 1:05 PM", "May 12, 2024 1:05 pm"],
     ("date-time", "2024-05-12 12:30:00"): ["2024-05-12 12:30 PM", "2024-05-12 12:30"],
     ("duration", "26:04:59"): [
         "26:04:59", "1 day, 2:04:59", "1 days 02:04:59", "93899 seconds", "93899", "93,899", "93899.0", "26h 4m 59s",
@@ -365,3 +367,16 @@ def test_an_unknown_type_is_no_answer_of_another():
         is_answer_shown("3", "3", "number")
     with pytest.raises(KeyError):
         is_right_answer("3", "3", "number")
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [("model B-1 in oak", True), ("B-12", False), ("AB-1", False), ("'B-1'", True), ("b-1.", True), ("-1", False)],
+)
+def test_a_text_is_seen_where_it_stands_as_words_of_its_own(printed, shown):
+    assert is_answer_shown(printed, "B-1", "text") == shown
+
+
+@pytest.mark.parametrize(("printed", "shown"), [("about 50%", True), ("50%ish", True), ("150%", False), ("50", False)])
+def test_a_sign_at_the_end_ends_it(printed, shown):
+    assert is_answer_shown(printed, "50%", "text") == shown
