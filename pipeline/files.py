@@ -8,6 +8,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import socket
 import sys
 import tempfile
@@ -357,6 +358,10 @@ def explain_remote_errors(run: Path) -> Iterator[None]:
 
 # Whose errors tell of another machine.
 CLIENTS = {"botocore", "aiobotocore", "aiohttp", "gcsfs", "azure", "google", "httpx", "httpx2", "huggingface_hub"}
+# How DuckDB tells what was raised where it read by fsspec: the place, and then the error's name and words.
+RAISED_IN_DUCKDB = re.compile(
+    r'Traceback \(most recent call last\):\s+File "([^"]+)".*?^\w+: ([^\n]+)', re.DOTALL | re.MULTILINE
+)
 
 
 def describe_remote_error(error: BaseException) -> str:
@@ -367,6 +372,8 @@ def describe_remote_error(error: BaseException) -> str:
     """
     if isinstance(error, ConnectionError | TimeoutError) or type(error).__module__.partition(".")[0] in CLIENTS:
         return " ".join(str(error).split()) or type(error).__name__
+    if raised := RAISED_IN_DUCKDB.match(str(error)):
+        return raised[2].strip() if CLIENTS & set(Path(raised[1]).parts) else ""
     return ""
 
 

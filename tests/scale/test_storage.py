@@ -8,11 +8,13 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from importlib.util import find_spec
 
 import pytest
 
 from shopwright.pipeline import files
+from shopwright.pipeline.__main__ import explain_exit
 from shopwright.pipeline.files import path_of, send, write_whole
 from shopwright.pipeline.models.base import Reply
 from shopwright.pipeline.models.replies import Replies
@@ -20,6 +22,7 @@ from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import upstream
 from shopwright.pipeline.verify import verify
+from tests.faults.elsewhere import WHERE, Storage
 from tests.processes import Build
 from tests.publish.hub import LocalHub
 from tests.scale import servers
@@ -285,6 +288,31 @@ def test_storage_that_falls_silent_ends_a_build_in_one_line(tmp_path):
     assert code == 3, said
     assert said.splitlines()[-1].endswith("What is finished is kept: run the same command again.")
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("how", "said"), [("refuses", "Could not connect to the endpoint"), ("cuts", "Response payload is not completed")]
+)
+def test_storage_that_fails_while_duckdb_reads_is_told_in_one_line(tmp_path, monkeypatch, how, said):
+    import s3fs
+
+    with closing(Storage(tmp_path)) as storage:
+        for name, value in storage.environment.items():
+            monkeypatch.setenv(name, value)
+        s3fs.S3FileSystem.clear_instance_cache()
+        Run(WHERE, seed=3, workers=1).build("catalog", products=200)
+        (file,) = Run(WHERE).read("catalog").files
+        with files.connect_duckdb([file]) as connection:
+            storage.door.close(for_good=False)
+            if how == "cuts":
+                storage.open()
+                storage.door.most = 3_000
+            with pytest.raises(Exception, match=said) as raised:
+                connection.execute("SELECT title FROM read_parquet($file)", {"file": str(file)}).fetchall()
+    code, words = explain_exit(raised.value)
+    assert (code, words.count("\n")) == (3, 0)
+    assert words.startswith(f"shopwright: error: {said}")
+    s3fs.S3FileSystem.clear_instance_cache()
 
 
 def test_a_text_is_there_whole_or_as_it_was(bucket):
