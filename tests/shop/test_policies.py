@@ -201,6 +201,23 @@ def test_what_a_case_may_have_instead_is_one_value_of_each_other_setting():
             assert len(others) >= len(settings) - 1
 
 
+def test_a_word_counts_more_the_fewer_topics_have_it():
+    shop, counts = load_policies(USUAL), {}
+    for stem, places in shop.index.items():
+        place, weight = places[0]
+        topics = {shop.rules[each].topic for each, _ in places}
+        counts[len(topics)] = weight / policies.weigh_rule_stems(shop.rules[place])[stem]
+    assert len(counts) > 3
+    assert sorted(counts, key=counts.get, reverse=True) == sorted(counts)
+
+
+def test_policies_are_of_the_side_that_their_name_says():
+    for number in (0, 7):
+        for side in ("train", "test"):
+            shop = load_policies(name_policies(side, number))
+            assert (shop.id, shop.side) == (f"{side}-{number:06d}", side)
+
+
 @pytest.mark.parametrize(
     ("span", "low", "high"), [(Span(least=3, below=7), 3, 6), (Span(below=4), 0, 3), (Span(least=5, below=6), 5, 5)]
 )
