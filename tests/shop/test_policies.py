@@ -23,8 +23,10 @@ from shopwright.pipeline.shop import policies
 from shopwright.pipeline.shop.policies import USUAL, load_policies, name_policies
 from shopwright.pipeline.shop.policy_families import (
     Branch,
+    Clause,
     Family,
     draw_topic,
+    is_sound,
     load_families,
     load_policy_facts,
     phrase_amount,
@@ -199,6 +201,25 @@ def test_what_a_case_may_have_instead_is_one_value_of_each_other_setting():
             met = [[each for each in settings if fits(each, other)] for other in others]
             assert [len(each) for each in met] == [1] * len(others)
             assert len(others) >= len(settings) - 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "sound"),
+    [
+        ([("minus", 10, 1)], True),
+        ([("minus", 11, 1)], False),
+        ([("minus", 6, 1), ("minus", 5, 1)], False),
+        ([("times", 50, 1), ("minus", 5, 1)], True),
+        ([("times", 50, 1), ("minus", 6, 1)], False),
+        ([("times", 200, 1), ("minus", 15, 1)], False),  # who is not given twice as much
+        ([("at_most", 4, 1), ("minus", 5, 1)], False),
+        ([("minus", 5, 1), ("is", 0, 2)], True),  # nothing is taken off what stands behind all
+    ],
+)
+def test_no_case_comes_to_less_than_nothing(changes, sound):
+    clauses = [Clause({}, "is", 10, stage=0), *(Clause({}, how, value, stage=stage) for how, value, stage in changes)]
+    family = next(each for each in load_families().values() if each.kind == "number")
+    assert is_sound(family, clauses) == sound
 
 
 def test_a_word_counts_more_the_fewer_topics_have_it():
