@@ -213,8 +213,9 @@ class ShortReader:
             for value in values:
                 known.setdefault(value, set()).add(fact)
         for value in sorted(known, key=lambda each: (-len(each), each)):
-            typed = write_as_typed(value)
-            if not any(each in self.text for each in typed):
+            # A seller's value may be nothing but signs that nobody types.
+            typed = [each for each in write_as_typed(value) if each and each in self.text]
+            if not typed:
                 continue
             pattern = (NOT + " " if negated else "") + rf"(?P<value>{'|'.join(map(re.escape, typed))})"
             for found in list(re.finditer(pattern, self.text)):

@@ -224,3 +224,9 @@ def test_no_word_stands_twice_where_a_trait_meets_the_thing():
         False,
         False,
     ]
+
+
+@pytest.mark.parametrize("value", ["'", "''", ""])
+def test_a_sellers_value_of_signs_that_nobody_types_is_in_no_text(value):
+    facts = CategoryFacts({"color": {value: None, "red": None}})
+    assert read("i need a red pan", facts) == read("i need a red pan", CategoryFacts({"color": {"red": None}}))
