@@ -20,12 +20,14 @@ from shopwright.pipeline.checks.behaviors import (
     shop_matches_event,
     splits_share_no_customer,
 )
+from shopwright.pipeline.checks.behaviors import test_says_nothing_of_training as says_nothing_of_training
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.stage import reasons_against
 from shopwright.pipeline.stages import all_stages
 from shopwright.pipeline.stages.behaviors import sessions_differ
 from shopwright.schemas.behaviors import Behavior, BehaviorStep, NextAction
 from tests.behaviors.world import World, otherwise
+from tests.rows import write_dataset
 
 STAGE, STEPS = all_stages()["behaviors"], all_stages()["behavior_steps"]
 EVENTS = "events that are not the log's"
@@ -370,6 +372,20 @@ def test_a_brand_out_of_nowhere_is_found_in_what_a_model_wrote(find_reasons, sma
 def test_an_end_before_the_end_is_found(find_reasons, left):
     act(left["steps"][0], type="terminate")
     assert "a malformed end" in find_reasons(left)
+
+
+def test_what_is_typed_needs_a_field_on_its_page(find_reasons, left):
+    step = at(left, "search_input")
+    step["html"] = "<div></div>"
+    assert "a text typed into what is not on the page" in find_reasons(left)
+
+
+def test_frames_of_training_in_the_test_are_found_where_they_stand(tmp_path, rows):
+    trained, other = (row for row in [row for row in rows if row["written_by"] == "code"][:2])
+    sides = [trained | {"split": "train"}, other | {"split": "train"}, trained | {"split": "test", "id": "again"}]
+    for some, places in ((sides, [2]), (sides[1:2], []), (sides[:2], [])):
+        found = write_dataset(tmp_path / f"{len(some)}", "behaviors", Behavior, some)
+        assert [fault.row for fault in says_nothing_of_training(found)] == places
 
 
 def test_an_end_shortly_before_the_end_is_found(find_reasons, left):

@@ -2,18 +2,22 @@
 
 import json
 from collections import Counter
+from datetime import datetime
 from functools import cache
 from types import SimpleNamespace
 
 import pytest
 
 from shopwright.pipeline import gym
+from shopwright.pipeline.checks import certificates
 from shopwright.pipeline.checks import tasks as check
-from shopwright.pipeline.checks.certificates import JUDGES
+from shopwright.pipeline.checks.certificates import JUDGES, check_no_order, list_orders_on_page, read_rules_on
+from shopwright.pipeline.checks.policy_texts import read_rule
 from shopwright.pipeline.envs import all_envs, get_env
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.episode import draw_task
 from shopwright.pipeline.envs.load_world import load_world_beside
+from shopwright.pipeline.shop.policies import load_policies
 from shopwright.schemas.certificates import AnyOf, End, Infeasible, Malformed, describe, parse_certificate
 
 LEVELS = (0, 3, 6, 9, 12)
@@ -105,6 +109,76 @@ def test_a_list_says_how_many_slots_were_expected(world):
     many = len(found["items"])
     wrong = find_fault(world, task, json.dumps(found))
     assert wrong == f"its certificate: expected OneOfEach with {many + 1} items, found OneOfEach with {many} items"
+
+
+def judge_changed(world, task, goal, certificate=None):
+    """All that the judge says to a goal, or a certificate, that was changed."""
+    found, orders = (
+        parse_certificate(json.dumps(certificate) if certificate else task.acceptable),
+        compute_axes(task.difficulty).orders_shown,
+    )
+    return list(JUDGES[task.env](goal, found, world.store, orders))
+
+
+def first_task(env, fits):
+    for task in draw_tasks(env):
+        goal, certificate = json.loads(task.goal), json.loads(task.acceptable)
+        if task.feasible and fits(goal):
+            return task, goal, certificate
+    raise AssertionError(f"no task of {env} is so")
+
+
+def test_a_question_about_policies_that_says_something_else_is_found(world):
+    task, goal, _ = first_task("policy_qa", lambda goal: goal["topic"] != "warranty" and "group" in goal["facts"])
+    assert judge_changed(world, task, goal) == []
+    place = 1 + list(goal["facts"]).index("group")
+    said = goal["slots"][place]["said"]
+    goal["slots"][place]["said"] = "it is a thing"
+    assert judge_changed(world, task, goal) == ["its customer says another group than its case has"]
+    goal["slots"][place]["said"], goal["slots"][0]["said"] = said, "How long is the warranty?"
+    assert judge_changed(world, task, goal) == ["its question is about something else than its topic"]
+
+
+def test_rules_of_which_one_cannot_be_read_are_not_read(monkeypatch):
+    name, shop = "train-000007", load_policies("train-000007")
+    assert len(read_rules_on(name, "return window")) == len(shop.topic("return window").rules)
+    last = shop.topic("return window").rules[-1].title
+    monkeypatch.setattr(
+        certificates, "read_rule", lambda title, text: None if title == last else read_rule(title, text)
+    )
+    assert read_rules_on(name, "return window") is None
+
+
+def test_a_cart_may_have_as_many_pieces_as_there_are_and_no_more(world):
+    task, goal, certificate = first_task("cart_building", lambda goal: not goal["sold_out"] and len(goal["lines"]) == 1)
+    stock = {option.id: option.stock for option in world.store.options(world.store.row(goal["lines"][0]["product_id"]))}
+    (line,) = certificate["ends"][0]["cart"]
+    there = sum(stock[variant] for variant in line["variants"])
+    for more, said in ((0, []), (1, ["a line of its certificate has not so many pieces in stock"])):
+        goal["lines"][0]["quantity"] = line["quantity"] = there + more
+        assert judge_changed(world, task, goal, certificate) == said
+
+
+def test_who_wants_a_return_alone_is_given_no_products(world):
+    task, goal, certificate = first_task("return_replacement", lambda goal: goal["wants"] not in ("product", "variant"))
+    assert judge_changed(world, task, goal) == []
+    certificate["ends"][0]["some_of"] = [goal["product_id"]]
+    assert judge_changed(world, task, goal, certificate) == ["its certificate has products that nobody asked for"]
+    goal["clues"] = []
+    assert judge_changed(world, task, goal)[0].endswith(" lines are what the shopper remembers, or another one")
+
+
+def test_an_order_that_is_there_is_not_proved_away(world):
+    _, goal, _ = first_task("order_tracking", lambda goal: goal["clues"][0]["fact"] == "number")
+    customer = world.store.customers[world.store.place_of_customer[goal["persona_id"]]]
+    shown = list_orders_on_page(customer, datetime.fromisoformat(goal["now"]), 50)
+    proof = {"kind": "NoOrder", "fact": "number", "value": goal["order_id"], "orders": [order.id for order in shown]}
+    found = parse_certificate(json.dumps({"kind": "Infeasible", "refusal": "no_order", "proof": proof}))
+    assert list(check_no_order(goal, found, world.store, shown)) == ["it says that no order is so, and one is"]
+    others = [order for order in shown if order.id != goal["order_id"]]
+    assert list(check_no_order(goal, found, world.store, others)) == [
+        "its proof has other orders than those that are shown"
+    ]
 
 
 def test_lists_of_one_seller_and_substitutes_are_not_guessed_in_tasks_as_they_are_drawn(catalog):
