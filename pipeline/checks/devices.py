@@ -36,6 +36,8 @@ def parse_device_lines(title: str) -> dict[str, set[str]]:
 
     >>> parse_device_lines("Case for iPhone 7 Plus / 8 Plus") == {"iphone": {"7 plus", "8 plus"}}
     True
+    >>> parse_device_lines("Case for iPod touch 5th 32GB, 6 colors") == {"ipod touch": {"5"}}
+    True
     """
     text = title.lower().replace("+", " plus ")
     found: dict[str, set[str]] = defaultdict(set)

@@ -168,6 +168,15 @@ def test_who_wants_a_return_alone_is_given_no_products(world):
     assert judge_changed(world, task, goal)[0].endswith(" lines are what the shopper remembers, or another one")
 
 
+def test_a_list_may_cost_all_of_its_budget_and_not_a_cent_more(world):
+    task, goal, certificate = first_task("bundle_planning", lambda goal: not goal.get("event"))
+    goal["budget"] = certificate["budget"] = certificate["least"]
+    wrong = "its certificate has another budget, or another cheapest list"
+    assert wrong not in judge_changed(world, task, goal, certificate)
+    goal["budget"] = certificate["budget"] = certificate["least"] - 1
+    assert wrong in judge_changed(world, task, goal, certificate)
+
+
 def test_an_order_that_is_there_is_not_proved_away(world):
     _, goal, _ = first_task("order_tracking", lambda goal: goal["clues"][0]["fact"] == "number")
     customer = world.store.customers[world.store.place_of_customer[goal["persona_id"]]]

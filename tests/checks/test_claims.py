@@ -169,6 +169,45 @@ def test_the_price_of_the_product_on_the_page_is_not_anothers():
     assert "a rationale that names a price that is another product's" in faults(steps)
 
 
+TOO_DEAR = f"The {BLUE} is nice, but $20.00 is over my budget."
+POOR = step(listing(), "I do not trust things with poor reviews.", {"type": "click", "name": "nav.home"})
+LONG = f"I have thought about the {BLUE} long enough, and I buy it."
+
+
+@pytest.mark.parametrize(
+    ("steps", "fault"),
+    [
+        (
+            [search(), opens("p2"), back("p2", TOO_DEAR), opens("p4"), back("p4"), opens("p3")],
+            "is too dear, and something as dear is not",
+        ),
+        ([search(), opens("p2"), back("p2", TOO_DEAR), opens("p4"), back("p4"), leave()], None),
+        (
+            [search(), POOR, opens("p2"), back("p2"), opens("p1")],
+            "trusts no poor reviews, and takes up something with them",
+        ),
+        ([search(), opens("p2"), put("p2"), opens("p3"), back("p3"), buy("p2", LONG)], None),
+        ([search("red"), opens("p2"), back("p2", "I wanted red and this is blue."), leave()], None),
+    ],
+)
+def test_of_several_one_that_gives_it_the_lie_is_enough(steps, fault):
+    assert faults(steps) == ({f"a rationale that {fault}"} if fault else set())
+
+
+@pytest.mark.parametrize(
+    ("reviews", "most"), [((9, 12, 5), False), ((12, 9, 5), True), ((9, 9, 5), False), ((9, 5, 5), True)]
+)
+def test_the_most_reviews_are_more_than_any_other_has(reviews, most):
+    shown = [
+        ResultEntry(number, id, SHOP[id][0], SHOP[id][2], SHOP[id][2], SHOP[id][3], count, False)
+        for number, (id, count) in enumerate(zip(("p2", "p3", "p1"), reviews, strict=True), 1)
+    ]
+    page = pages.build_results_page("table lamp", 1, 3, shown, header=True)
+    said = f"No other one on this page has so many reviews, so I'm opening the {BLUE}."
+    found = faults([search(), step(page, said, {"type": "click", "name": link(page, "p2")})])
+    assert ("a rationale that has the most reviews, and another has as many" not in found) == most
+
+
 @pytest.mark.parametrize("steps", TRUE, ids=lambda steps: steps[-1].rationale[:30])
 def test_what_is_so_is_not_found(steps):
     assert not faults(steps)
