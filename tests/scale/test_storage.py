@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -291,7 +292,7 @@ def test_storage_that_falls_silent_ends_a_build_in_one_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("how", "said"), [("refuses", "Could not connect to the endpoint"), ("cuts", "Response payload is not completed")]
+    ("how", "said"), [("refuses", "Could not connect to the endpoint|Connection was closed"), ("cuts", "Response payload is not completed")]
 )
 def test_storage_that_fails_while_duckdb_reads_is_told_in_one_line(tmp_path, monkeypatch, how, said):
     import s3fs
@@ -311,7 +312,7 @@ def test_storage_that_fails_while_duckdb_reads_is_told_in_one_line(tmp_path, mon
                 connection.execute("SELECT title FROM read_parquet($file)", {"file": str(file)}).fetchall()
     code, words = explain_exit(raised.value)
     assert (code, words.count("\n")) == (3, 0)
-    assert words.startswith(f"shopwright: error: {said}")
+    assert re.match(f"shopwright: error: (?:{said})", words)
     s3fs.S3FileSystem.clear_instance_cache()
 
 
