@@ -11,7 +11,13 @@ import pytest
 from shopwright.pipeline import gym
 from shopwright.pipeline.checks import certificates
 from shopwright.pipeline.checks import tasks as check
-from shopwright.pipeline.checks.certificates import JUDGES, check_no_order, list_orders_on_page, read_rules_on
+from shopwright.pipeline.checks.certificates import (
+    JUDGES,
+    check_no_order,
+    list_orders_on_page,
+    read_rules_on,
+    status_of_order,
+)
 from shopwright.pipeline.checks.policy_texts import read_rule
 from shopwright.pipeline.envs import all_envs, get_env
 from shopwright.pipeline.envs.difficulty import compute_axes
@@ -175,6 +181,20 @@ def test_a_list_may_cost_all_of_its_budget_and_not_a_cent_more(world):
     assert wrong not in judge_changed(world, task, goal, certificate)
     goal["budget"] = certificate["budget"] = certificate["least"] - 1
     assert wrong in judge_changed(world, task, goal, certificate)
+
+
+def test_an_order_is_what_was_last_done_to_it_up_to_now():
+    now, before, later = (datetime(2024, 5, 12, 9, minute) for minute in (30, 29, 31))
+    for shipped, delivered, cancelled, status in (
+        (now, None, None, "shipped"),
+        (later, None, None, "processing"),
+        (before, now, None, "delivered"),
+        (before, later, None, "shipped"),
+        (None, None, now, "cancelled"),
+        (None, None, later, "processing"),
+    ):
+        order = SimpleNamespace(shipped=shipped, delivered=delivered, cancelled=cancelled)
+        assert status_of_order(order, now) == status
 
 
 def test_an_order_that_is_there_is_not_proved_away(world):
