@@ -292,7 +292,11 @@ def test_storage_that_falls_silent_ends_a_build_in_one_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("how", "said"), [("refuses", "Could not connect to the endpoint|Connection was closed"), ("cuts", "Response payload is not completed")]
+    ("how", "said"),
+    [
+        ("refuses", "Could not connect to the endpoint|Connection was closed"),
+        ("cuts", "Response payload is not completed"),
+    ],
 )
 def test_storage_that_fails_while_duckdb_reads_is_told_in_one_line(tmp_path, monkeypatch, how, said):
     import s3fs
