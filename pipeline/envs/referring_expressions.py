@@ -64,15 +64,15 @@ class Memory:
         return (self.now.date() - self.order.placed.date()).days
 
     @cached_property
-    def known(self) -> dict[str, frozenset[str]]:
+    def values_so_far(self) -> dict[str, frozenset[str]]:
         """What holds of it, of each fact that was asked for so far."""
         return {}
 
     def values(self, fact: str) -> frozenset[str]:
         """What holds of it; empty where there is nothing to say of this fact."""
-        found = self.known.get(fact)
+        found = self.values_so_far.get(fact)
         if found is None:
-            found = self.known[fact] = frozenset(FACTS[fact](self) - {""})
+            found = self.values_so_far[fact] = frozenset(FACTS[fact](self) - {""})
         return found
 
     def fits(self, clue: Clue, *, loosely: bool = False) -> bool:
