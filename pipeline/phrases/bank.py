@@ -37,7 +37,7 @@ class Ref:
     """A slot that is itself said by the bank: a meaning, with facts of its own."""
 
     meaning: str
-    slots: "Mapping[str, Slot]"
+    slots: "Mapping[str, str | Ref]"
 
 
 Slot = str | Said | Ref
@@ -105,7 +105,7 @@ class PhraseBank:
 
         def put(found: re.Match[str]) -> str:
             name, _, argument = found[1].partition(":")
-            value = slots[name] if name in slots or name not in self.templates else Ref(name, slots)
+            value = slots[name] if name in slots or name not in self.templates else Ref(name, {})
             if isinstance(value, str):
                 return value
             if isinstance(value, Ref):

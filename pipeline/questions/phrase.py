@@ -262,7 +262,7 @@ def name_tie_note(tree: Any) -> str:
 
 def refer_to_things(pick: t.Pick, random: Random) -> "Ref":
     """Products by what is said of them: "red running shoes by Nike between $20 and $40"."""
-    said: dict[str, Slot] = {}
+    said: dict[str, str | Ref] = {}
     if pick.brand is not None:
         said["brand"] = pick.brand
     if pick.color is not None:
