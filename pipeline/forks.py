@@ -102,7 +102,7 @@ class Origin:
                 try:
                     self.start()
                     return self.ask_for_worker()
-                except (EOFError, ConnectionError):  # it has just been ended
+                except (EOFError, ConnectionError, BrokenProcessPool):  # it has just been ended
                     self.close()
         raise BrokenProcessPool("The process that workers are forked from was ended, again and again.")
 
@@ -127,17 +127,12 @@ class Origin:
         if self.process is None or not self.process.is_alive():
             self.close()
             mine, theirs = multiprocessing.Pipe()
-            silent = threading.Timer(TO_ANSWER, end_fork_server)  # Python waits for it without a limit
-            silent.start()
-            try:
-                with theirs:
-                    process: Any = get_fork_server(self.modules).Process(target=serve_forks, args=(theirs,))
+            with theirs:
+                with end_when_silent():
+                    server = get_fork_server(self.modules)
+                with end_when_silent():
+                    process: Any = server.Process(target=serve_forks, args=(theirs,))
                     process.start()
-            except BaseException:
-                end_fork_server()  # one that was stopped would stay so
-                raise
-            finally:
-                silent.cancel()
             self.process, self.itself = process, Worker(mine, process.pid)
 
     def end(self) -> None:
@@ -155,6 +150,20 @@ class Origin:
                     end()
                     self.process.join(TO_END)
             self.process = None
+
+
+@contextmanager
+def end_when_silent() -> Iterator[None]:
+    """Ends the server of forks where it does not answer for so long, for which Python waits without a limit, and at an error."""
+    silent = threading.Timer(TO_ANSWER, end_fork_server)
+    silent.start()
+    try:
+        yield
+    except BaseException:
+        end_fork_server()  # one that was stopped would stay so
+        raise
+    finally:
+        silent.cancel()
 
 
 def serve_forks(control: Connection) -> None:

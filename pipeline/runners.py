@@ -175,43 +175,54 @@ def get_fork_server(modules: Iterable[str] = ()) -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     # Where pandas is, pyarrow imports it for the first list that it makes an array of.
     context.set_forkserver_preload(["shopwright.pipeline.run", "pandas", *modules])
-    start_deaf_to_ctrl_c()
     forget_file_of_piped_script()
+    start_deaf_to_ctrl_c()
     return context
 
 
 def end_fork_server() -> None:
-    """At once; it is started again when it is needed."""
+    """At once, and with it what it forked: one stopped before it could ask to end with its parent would stay. It is started again when it is needed."""
     pid = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
     if pid is not None:
         with suppress(ProcessLookupError, ChildProcessError):
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGSTOP)  # from here on it forks none
+            os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+            for each in (*list_children(pid), pid):
+                os.kill(each, signal.SIGKILL)
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # who starts it again asks whether it has ended
         start_deaf_to_ctrl_c.cache_clear()
+
+
+def list_children(pid: int) -> list[int]:
+    """The processes that another one has started; none where the system does not tell."""
+    try:
+        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
 
 
 @contextmanager
 def open_process_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Worker processes that end with this one, whatever ends it."""
-    context = get_fork_server()
     others = multiprocessing.active_children()
-    executor = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_the_parent)
     try:
-        yield executor
-    except BaseException as error:
-        executor.shutdown(wait=False, cancel_futures=True)  # from now on it starts no other
-        while left := [process for process in multiprocessing.active_children() if process not in others]:
-            for process in left:
-                process.kill()  # one that was stopped would not hear anything milder
-                process.join(0.1)
-        if isinstance(error, BrokenProcessPool):
-            raise Ended(
-                "A worker process was ended from outside, most often because memory ran out. What is finished is kept: "
-                "run the same command again, with fewer --workers."
-            ) from None
-        raise
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
+        executor = ProcessPoolExecutor(workers, mp_context=get_fork_server(), initializer=follow_the_parent)
+        with executor:
+            try:
+                yield executor
+            except BaseException:
+                executor.shutdown(wait=False, cancel_futures=True)  # from now on it starts no other
+                while left := [process for process in multiprocessing.active_children() if process not in others]:
+                    for process in left:
+                        process.kill()  # one that was stopped would not hear anything milder
+                        process.join(0.1)
+                raise
+            executor.shutdown(cancel_futures=True)
+    except BrokenProcessPool:
+        raise Ended(
+            "A worker process was ended from outside, most often because memory ran out. What is finished is kept: "
+            "run the same command again, with fewer --workers."
+        ) from None
 
 
 def forget_file_of_piped_script() -> None:
@@ -235,10 +246,11 @@ def start_deaf_to_ctrl_c() -> None:
     try:
         first.start()
         first.join()
-    finally:
-        if first.pid and first.exitcode != 0:  # one that was stopped would stay so
-            with suppress(ProcessLookupError):
-                os.kill(first.pid, signal.SIGKILL)
+        if first.exitcode != 0:
+            raise BrokenProcessPool("What processes are forked from was ended as it began.")
+    except BaseException:
+        end_fork_server()  # else what was stopped would stay so
+        raise
 
 
 def follow_the_parent() -> None:

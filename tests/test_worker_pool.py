@@ -7,8 +7,10 @@ import subprocess
 import sys
 import time
 from concurrent.futures import BrokenExecutor, CancelledError, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from multiprocessing import forkserver
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +19,7 @@ from shopwright.pipeline import forks as forks_module
 from shopwright.pipeline import worker_pool as hands_module
 from shopwright.pipeline.forks import Origin
 from shopwright.pipeline.problem import STOPS, Ended, Problem, stop
-from shopwright.pipeline.runners import open_process_pool
+from shopwright.pipeline.runners import end_fork_server, open_process_pool
 from shopwright.pipeline.worker_pool import (
     ShardTimeout,
     WorkerDied,
@@ -201,6 +203,33 @@ def test_what_is_stopped_when_all_is_done_is_not_waited_for(stopped, monkeypatch
     assert not process.is_alive()
     with a_pool(1) as found:
         assert found.make("toys 0", 60, sum, (1, 2)) == 3
+
+
+def test_what_is_stopped_before_its_first_step_is_not_waited_for_and_does_not_stay(monkeypatch):
+    monkeypatch.setattr(forks_module, "TO_ANSWER", 1.0)
+    end_fork_server()  # the next one imports what stops all that it forks
+    mark = f"SHOPWRIGHT_STOPPED={os.getpid()}"
+    monkeypatch.setenv(*mark.split("="))
+    with (
+        closing(Origin(["tests.faults.stopped_at_once"])) as origin,
+        pytest.raises(BrokenProcessPool, match="again and again"),
+    ):
+        origin.fork()
+    end_fork_server()
+    deadline = time.monotonic() + 10
+    while (left := list_stopped(mark)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left == []
+
+
+def list_stopped(mark):
+    """The processes that are stopped and have this in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in (path / "environ").read_bytes() and "\nState:\tT" in (path / "status").read_text():
+                found.append(int(path.name))
+    return found
 
 
 def test_a_worker_that_has_ended_is_not_killed_again_by_its_number(monkeypatch):
