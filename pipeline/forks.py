@@ -22,7 +22,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
-from shopwright.pipeline.problem import Ended
+from shopwright.pipeline.problem import STOPS, Ended, finish_before_stopping
 from shopwright.pipeline.runners import TRIES, end_fork_server, get_fork_server
 from shopwright.pipeline.sandbox.kernel import die_with_parent
 
@@ -32,6 +32,8 @@ FORK = None
 LONGEST = 2_000_000.0
 # Seconds that what forks has to answer: at first it imports all that builds need, from a slow disk of a busy machine.
 TO_ANSWER = 120.0
+# Seconds from a look at it to the next.
+TO_LOOK = 0.1
 # Seconds that workers whose pipe is closed have to end by themselves.
 TO_END = 5.0
 
@@ -154,16 +156,24 @@ class Origin:
 
 @contextmanager
 def end_when_silent() -> Iterator[None]:
-    """Ends the server of forks where it does not answer for so long, for which Python waits without a limit, and at an error."""
-    silent = threading.Timer(TO_ANSWER, end_fork_server)
-    silent.start()
+    """Ends the server of forks where it does not answer for so long, where it may not because of a stop, and at an error: Python waits for it without a limit."""
+    done = threading.Event()
+
+    def watch() -> None:
+        end = monotonic() + TO_ANSWER
+        while not done.wait(TO_LOOK):
+            if STOPS or monotonic() > end:
+                end_fork_server()
+
+    threading.Thread(target=watch, daemon=True).start()
     try:
-        yield
+        with finish_before_stopping():  # else what is being started is not known yet, and would stay
+            yield
     except BaseException:
         end_fork_server()  # one that was stopped would stay so
         raise
     finally:
-        silent.cancel()
+        done.set()
 
 
 def serve_forks(control: Connection) -> None:

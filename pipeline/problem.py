@@ -2,9 +2,11 @@
 
 import json
 import re
+import signal
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from threading import current_thread, main_thread
 
 # What moves a terminal's cursor, colors it, turns the direction of letters, or cannot be printed at all.
 COMMANDING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -26,7 +28,11 @@ class Problem(Exception):
         return harmless(super().__str__())
 
 
-# The signals that have asked this process to stop.
+# The signals that ask a process to stop, as far as its system has them.
+ASKING = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+
+
+# Those that have asked this one.
 STOPS: list[int] = []
 
 
@@ -43,7 +49,10 @@ def stop(number: int, _: object) -> None:
 
 @contextmanager
 def finish_before_stopping() -> Iterator[None]:
-    """What begins in here comes to its end before a stop is heard; for the main thread."""
+    """What begins in here comes to its end before a stop is heard, which only the main thread hears."""
+    if current_thread() is not main_thread():
+        yield
+        return
     PUT_OFF.append(True)
     try:
         yield

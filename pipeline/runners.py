@@ -24,7 +24,7 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any, Protocol
 
-from shopwright.pipeline.problem import Ended, Problem
+from shopwright.pipeline.problem import ASKING, Ended, Problem
 
 KINDS = ("local", "dask", "ray")
 # How often a shard is begun again elsewhere because its worker was lost, before the build gives up.
@@ -176,7 +176,7 @@ def get_fork_server(modules: Iterable[str] = ()) -> ForkServerContext:
     # Where pandas is, pyarrow imports it for the first list that it makes an array of.
     context.set_forkserver_preload(["shopwright.pipeline.run", "pandas", *modules])
     forget_file_of_piped_script()
-    start_deaf_to_ctrl_c()
+    start_deaf_to_stops()
     return context
 
 
@@ -190,7 +190,7 @@ def end_fork_server() -> None:
             for each in (*list_children(pid), pid):
                 os.kill(each, signal.SIGKILL)
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # who starts it again asks whether it has ended
-        start_deaf_to_ctrl_c.cache_clear()
+        start_deaf_to_stops.cache_clear()
 
 
 def list_children(pid: int) -> list[int]:
@@ -233,15 +233,15 @@ def forget_file_of_piped_script() -> None:
 
 
 @cache
-def start_deaf_to_ctrl_c() -> None:
-    """Starts the process that workers are forked from, and waits for it; it is this process that a Ctrl-C is for."""
+def start_deaf_to_stops() -> None:
+    """Starts the process that workers are forked from, and waits for it; it is this process that a stop is for, and that then ends what was forked."""
     context = multiprocessing.get_context("forkserver")
     resource_tracker.ensure_running()  # which else would be started in between, and lets the signal through again
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    signal.pthread_sigmask(signal.SIG_BLOCK, ASKING)
     try:
         forkserver.ensure_running()
     finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKING)
     first = context.Process(target=int)  # ends well even if this process does not live to see it, as no worker would
     try:
         first.start()

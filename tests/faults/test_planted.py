@@ -201,9 +201,9 @@ PLANTED = (
     Planted(
         "a server of forks that does not answer is waited for",
         "pipeline/forks.py",
-        "            silent.start()\n",
+        "    threading.Thread(target=watch, daemon=True).start()\n",
         "",
-        "tests/test_worker_pool.py replaced_where_it_does_not_answer server",
+        "tests/test_worker_pool.py before_its_first_step",
         hangs=True,
     ),
     Planted(
