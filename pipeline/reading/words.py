@@ -98,7 +98,13 @@ class Names:
         yield from dict.fromkeys(each for each in here if each[0] == longest)
 
     def brands_at(self, text: str, place: int) -> Iterator[tuple[int, str]]:
-        return names_at(self.brands, text, place)
+        """Brands as they are written; one with a small letter has a large one where it begins the text.
+
+        >>> [brand for _, brand in Names([LogProduct("B1", "belkin", None, "hub")]).brands_at("Belkin products", 0)]
+        ['belkin']
+        """
+        begins = () if place or not text[:1].isupper() else names_at(self.brands, text[0].lower() + text[1:], 0)
+        return chain(names_at(self.brands, text, place), begins)
 
     def colors_at(self, text: str, place: int) -> Iterator[tuple[int, str]]:
         """Colors, with small letters as with large ones."""

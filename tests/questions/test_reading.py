@@ -11,7 +11,7 @@ from shopwright.pipeline.questions.answers import Undecided, answer_tree
 from shopwright.pipeline.questions.engines import Engines
 from shopwright.pipeline.questions.question_parser import Unclear, list_tree_differences, parse_trees
 from shopwright.pipeline.questions.shapes import SHAPES
-from shopwright.pipeline.questions.tree import Sets, list_tree_picks, tree_from_json, tree_to_json
+from shopwright.pipeline.questions.tree import Count, Sets, list_tree_picks, tree_from_json, tree_to_json
 from shopwright.pipeline.run import Run
 from tests.questions.mutants import mutants
 from tests.questions.phrasings import phrasings
@@ -35,6 +35,9 @@ SLIPS = (
     *(" 2 / 3 ", "or more/or less", "more than 30/more than 20", "both days/one day", " by / not by "),
 )
 """What stands there / what stands there after a slip; nothing, if only one is given."""
+OTHER_PRODUCT = re.compile(
+    r"its words can also mean another tree: [a-z.]*product is another(; [a-z.]*product is another)*"
+)
 
 
 @pytest.fixture(scope="module", params=["the sample shop", pytest.param("a real catalog", marks=pytest.mark.slow)])
@@ -78,8 +81,11 @@ def misread(text, tree, names):
 
 
 @pytest.mark.slow
-def test_no_question_is_held_back_for_its_words(asked):
-    assert not [reason for reason in asked.read("questions").manifest.rejects if reason.startswith("its words")]
+def test_a_question_is_held_back_for_its_words_only_where_several_products_are_called_that(asked):
+    manifest = asked.read("questions").manifest
+    held = {reason: count for reason, count in manifest.rejects.items() if reason.startswith("its words")}
+    assert [reason for reason in held if not OTHER_PRODUCT.fullmatch(reason)] == []
+    assert sum(held.values()) < 0.03 * manifest.rows
 
 
 def test_each_question_is_read_as_its_tree(rows):
@@ -94,13 +100,16 @@ def test_a_question_with_a_slip_is_read_as_another_or_not_at_all(rows):
         words
         for row, tree, names in rows
         for slip in slips
-        if not (
-            slip[0] == "distinct " and isinstance(tree, Sets)
-        )  # of two sets what is common is distinct, said or not
+        if not (slip[0] == "distinct " and is_distinct_by_itself(tree))
         for words in with_slip(row["question"], *slip)
         if not misread(words, tree, names)
     ]
     assert missed == []
+
+
+def is_distinct_by_itself(tree):
+    """What two sets have in common, and how many brands there are, is distinct, said or not."""
+    return isinstance(tree, Sets) or (isinstance(tree, Count) and tree.what == "brand")
 
 
 def with_slip(text, before, after):
