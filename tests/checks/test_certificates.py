@@ -24,6 +24,7 @@ from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.episode import draw_task
 from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.pipeline.shop.policies import load_policies
+from shopwright.pipeline.shop.user_simulator import SimulatorReply
 from shopwright.schemas.certificates import AnyOf, End, Infeasible, Malformed, describe, parse_certificate
 
 LEVELS = (0, 3, 6, 9, 12)
@@ -215,6 +216,50 @@ def test_lists_of_one_seller_and_substitutes_are_not_guessed_in_tasks_as_they_ar
         assert check.sellers_are_not_guessed(task, catalog) is None
     for task in draw_tasks("substitution"):
         assert check.titles_tell_no_substitute(task, catalog) is None
+
+
+@pytest.mark.parametrize(("right", "guessed"), [("a third", False), ("more", True)])
+def test_a_list_is_guessed_where_more_sellers_are_right_than_look_alikes_allow(catalog, world, right, guessed):
+    """At level 0, of two look-alikes, a third of those who seem to have all may be right."""
+    tried = 0
+    for task in draw_tasks("one_seller"):
+        goal, certificate = json.loads(task.goal), json.loads(task.acceptable)
+        if task.difficulty or not certificate.get("sellers"):
+            continue
+        seeming = [check.find_seeming_items(world.store, need, set(goal["sold_out"])) for need in goal["needs"]]
+        of_each = [[world.store.seller_of(item.row) for item in items] for items in seeming]
+        sellers = sorted(set.intersection(*map(set, of_each)))
+        chosen = sellers[: len(sellers) // 3 + (right == "more")]
+        certificate["sellers"] = [
+            {
+                "seller": seller,
+                "product_ids": [
+                    [item.id for item in items if world.store.seller_of(item.row) == seller] for items in seeming
+                ],
+            }
+            for seller in chosen
+        ]
+        changed = task.model_copy(update={"acceptable": json.dumps(certificate)})
+        fault = check.sellers_are_not_guessed(changed, catalog)
+        assert fault == ("a list that is guessed too easily" if guessed else None)
+        tried += 1
+    assert tried
+
+
+def test_a_list_that_may_be_of_any_seller_has_nothing_of_sellers_or_vouchers(world):
+    task, goal, certificate = first_task("bundle_planning", lambda goal: not goal.get("event"))
+    wrong = "its certificate has what only lists of one seller or with a voucher have"
+    assert wrong not in judge_changed(world, task, goal, certificate)
+    assert wrong in judge_changed(world, task, goal, certificate | {"lists": 1})
+
+
+def test_words_that_put_it_otherwise_may_say_what_was_told_and_nothing_that_is_hidden():
+    heard = SimulatorReply("I like it in red.", "answer")
+    slots = [SimpleNamespace(said="in red, if you please"), SimpleNamespace(said="of walnut wood")]
+    shopper = SimpleNamespace(said=[heard], slots=slots, told={0})
+    assert check.says_the_same("I like it in red, please.", heard.text, shopper)
+    assert not check.says_the_same("I like it in red walnut.", heard.text, shopper)
+    assert not check.says_the_same("I like it in red, please.", "Something else.", shopper)
 
 
 def test_every_env_of_the_project_has_a_judge():

@@ -143,6 +143,7 @@ TRUE = [
     [search(), opens("p2"), back("p2", f"The {BLUE} is sold out, so I look on.", sold_out=True), leave()],
     [search(), opens("p2"), back("p2", f"The {BLUE} could be the one, but I want to compare it with others first."), opens("p3"), back("p3"), opens("p2")],
     [search(), opens("p2"), back("p2"), opens("p3"), back("p3"), leave("None of these is what I had in mind.")],
+    [search(), opens("p1"), back("p1", f"The {BLUE} could be the one, but I look on."), opens("p2")],
     [search(), buy("p2", f"I have thought about the {BLUE} long enough, and I buy it.")],
     [search("lamp under 25", "I only want to see things under $25."), opens("p2"), search("lamp"), opens("p1")],
     [search(), step(listing(), "I do not trust things with poor reviews.", {"type": "click", "name": "nav.home"}), opens("p2")],
@@ -187,7 +188,7 @@ LONG = f"I have thought about the {BLUE} long enough, and I buy it."
             "trusts no poor reviews, and takes up something with them",
         ),
         ([search(), opens("p2"), put("p2"), opens("p3"), back("p3"), buy("p2", LONG)], None),
-        ([search("red"), opens("p2"), back("p2", "I wanted red and this is blue."), leave()], None),
+        ([search("red dark"), opens("p2"), back("p2", "I wanted dark red and this is blue."), leave()], None),
     ],
 )
 def test_of_several_one_that_gives_it_the_lie_is_enough(steps, fault):

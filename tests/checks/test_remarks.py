@@ -7,6 +7,7 @@ import pytest
 from shopwright.pipeline.checks.remarks import QuestionRemarks, find_unread_remark
 from shopwright.pipeline.checks.thoughts import split_thoughts
 from shopwright.pipeline.questions.engines import TrajectoryReader
+from shopwright.pipeline.reading.thoughts import Reading
 from shopwright.schemas.rollouts import Message
 
 
@@ -82,3 +83,10 @@ def test_what_is_asked_for_has_to_be_what_the_question_asks_for(read_rollouts):
     other = change_thought(row, 0, lambda thought: "A query on `events` gives the longest pause.")
     goal = QuestionRemarks(question, row.answer).goal.meaning
     assert (find_unread_remark(other, question, events) is None) == (goal == "goal pause length")
+
+
+def test_who_says_none_has_none_as_the_answer(read_rollouts):
+    _, question, _ = read_rollouts[0]
+    said = Reading("say none", ())
+    assert QuestionRemarks(question, "none").fits(said)
+    assert not QuestionRemarks(question, "7").fits(said)
