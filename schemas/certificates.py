@@ -6,7 +6,7 @@ each part of a task; `Infeasible`, the right refusal and its proof. Rows hold it
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import Annotated, Any, Literal
@@ -305,15 +305,12 @@ def parse_certificate(text: str) -> AnyOf | OneOfEach | Parts | Infeasible:
     known = isinstance(value, dict) and value.get("kind") in ("AnyOf", "OneOfEach", "Parts", "Infeasible")
     if not known:
         raise Malformed(f"expected {KINDS}, found {describe(value)}")
-    return validate_value(CERTIFICATE, value, value["kind"])
+    return validate_value(CERTIFICATE.validate_python, value, value["kind"])
 
 
 def parse_miss(text: str) -> Miss:
     """The nearest miss in a row's text. Raises Malformed."""
-    return validate_value(MISS, parse_json(text), "Miss")
-
-
-MISS: TypeAdapter[Miss] = TypeAdapter(Miss)
+    return validate_value(Miss.model_validate, parse_json(text), "Miss")
 
 
 def parse_json(text: str) -> Any:
@@ -323,9 +320,9 @@ def parse_json(text: str) -> Any:
         raise Malformed(f"expected JSON, found the text {text[:40]!r}") from None
 
 
-def validate_value(adapter: TypeAdapter[Any], value: Any, name: str) -> Any:
+def validate_value(validate: Callable[[Any], Any], value: Any, name: str) -> Any:
     try:
-        return adapter.validate_python(value)
+        return validate(value)
     except (ValidationError, RecursionError) as error:
         if isinstance(error, RecursionError):
             raise Malformed(f"expected {name}, found something nested too deep") from None
