@@ -310,8 +310,8 @@ def find_noun_fault(mention: Mention, log: Log) -> str | None:
         return "words that do not say what the product is"
     whole = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", found.lower)  # "pen" begins other words too
     end = whole.end() if whole else found.lower.index(name) + len(name)
-    rest = found.lower[end:].split()
-    goes_on = bool(rest) and rest[0].isalpha() and rest[0] not in AFTER and rest[0] not in colors
+    after = next(iter(found.lower[end:].split()), "").rstrip(",;:.")
+    goes_on = after.isalpha() and after not in AFTER and after not in colors
     return "words that stop before what the product is" if goes_on else None
 
 

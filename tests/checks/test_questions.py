@@ -1057,6 +1057,7 @@ def test_what_is_left_out_or_written_in_other_cases_may_be_named(why, sql):
         ("Norrvik floor lamp white metal", None),
         ("Norrvik floor lamp 2 arms", None),
         ("Norrvik floor lamp shade of oak", CUT_SHORT),
+        ("Norrvik floor lamp shade, oak", CUT_SHORT),
     ],
 )
 def test_words_stop_before_what_a_product_is_where_another_word_follows(title, said):
