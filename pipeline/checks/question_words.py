@@ -308,7 +308,8 @@ def find_noun_fault(mention: Mention, log: Log) -> str | None:
     sold = any(is_inflected(last, word) for word in kinds)
     if last in colors or not (sold or sum(last in typed(each.product_name) for each in kin) > 1):
         return "words that do not say what the product is"
-    whole = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", found.lower)  # "pen" begins other words too
+    # Where it stands as words of its own, as one or as several: "pen" begins other words too.
+    whole = re.search(rf"(?<!\w){re.escape(name)}(?:e?s)?(?!\w)", found.lower)
     end = whole.end() if whole else found.lower.index(name) + len(name)
     after = next(iter(found.lower[end:].split()), "").rstrip(",;:.")
     goes_on = after.isalpha() and after not in AFTER and after not in colors

@@ -1052,6 +1052,7 @@ def test_what_is_left_out_or_written_in_other_cases_may_be_named(why, sql):
     ("title", "said"),
     [
         ("Norrvik floor lamps, oak", None),  # the word goes on, and what it is has been said
+        ("Norrvik floor lampshade, oak", CUT_SHORT),
         ("Norrvik floor lamp, oak", None),
         ("Norrvik floor lamp with two arms", None),
         ("Norrvik floor lamp white metal", None),
