@@ -192,7 +192,7 @@ def test_an_environment_is_added_as_its_page_says(follow):
     assert re.search(r"^not solved: none$", told, re.MULTILINE)
     assert re.search(r"^cheated: none$", told, re.MULTILINE)
     assert re.search(r"^env_tasks +24 +- +0 ", told, re.MULTILINE)
-    assert re.search(r"^\.{20,} +\[100%\]$", told, re.MULTILINE)
+    assert re.search(r"^\.{15,} +\[100%\]$", told, re.MULTILINE)
 
 
 WRONG = (

@@ -228,11 +228,14 @@ def draw_disclosure(
     ]
 
 
-def list_questions(slots: Iterable[Slot], later: str = "") -> list[str]:
-    """What an agent asks that has noticed what was left out, as much in each as a shopper answers; later: what will be said anyway."""
-    names = [slot.name for slot in slots if slot.known == "asked" and slot.said not in later]
-    batches = [names[first : first + TOPICS] for first in range(0, len(names), TOPICS)]
-    return [" ".join(f"What about the {name}?" for name in batch) for batch in batches]
+def list_untold(slots: Iterable[Slot], later: str = "") -> list[Slot]:
+    """The slots that were left out, in their order; later: what will be said anyway."""
+    return [slot for slot in slots if slot.known == "asked" and slot.said not in later]
+
+
+def ask_about(slots: Iterable[Slot]) -> str:
+    """What an agent asks that has noticed that these were left out; a shopper answers TOPICS of them at once."""
+    return " ".join(f"What about the {slot.name}?" for slot in slots)
 
 
 def is_right_refusal(goal: Goal, answer: Answer | None) -> bool:

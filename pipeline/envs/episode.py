@@ -1,6 +1,7 @@
 """One episode: an agent, a shopper and the shop, turn by turn, until something is handed in or the shopper leaves."""
 
 import json
+import re
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -21,8 +22,9 @@ from shopwright.pipeline.envs.base import (
     SideQuestion,
     Solution,
     World,
+    ask_about,
     dump_compact_json,
-    list_questions,
+    list_untold,
 )
 from shopwright.pipeline.envs.difficulty import Axes, compute_axes
 from shopwright.pipeline.envs.kinds import is_of_held_out_kind
@@ -51,7 +53,7 @@ from shopwright.pipeline.shop.policies import COUNT
 from shopwright.pipeline.shop.policy_questions import draw_quick_question
 from shopwright.pipeline.shop.rephrasing import rephrase_reply
 from shopwright.pipeline.shop.tools import IllegalCall, Shop, build_tool_schemas, call_tool
-from shopwright.pipeline.shop.user_simulator import UserSimulator
+from shopwright.pipeline.shop.user_simulator import TOPICS, UserSimulator
 from shopwright.schemas.behaviors import Side
 from shopwright.schemas.certificates import (
     KINDS,
@@ -467,12 +469,15 @@ def play_episode(episode: Episode, player: Player) -> Reward:
 
 
 def solve_and_ask(env: Env, goal: Any, shop: Shop, axes: Axes) -> Solution:
-    """The env's own solution, which asks before it acts; the last question goes with its first action."""
-    *first, last = list_questions(goal.slots, getattr(goal, "later", "")) or [""]
-    for question in first:
-        yield Action(assistant_message=question)
+    """The env's own solution, which asks before it acts, and not for what it was told with something else; the last question goes with its first action."""
+    untold, asked = list_untold(goal.slots, getattr(goal, "later", "")), 0
+    while len(untold) > TOPICS:
+        seen = yield Action(assistant_message=ask_about(untold[:TOPICS]))
+        untold = [slot for slot in untold[TOPICS:] if not is_said(slot.said, seen["user"])]
+        asked += 1
+    last = ask_about(untold)
     # A journey has the turns of all its parts, and each part as many as it would have alone.
-    spent = len(first) if env.turns(goal, axes) == axes.turns else 0
+    spent = asked if env.turns(goal, axes) == axes.turns else 0
     left = replace(axes, turns=axes.turns - spent)
     agent = env.solve(goal, shop, left)
     action = next(agent)
@@ -487,6 +492,14 @@ def solve_and_ask(env: Env, goal: Any, shop: Shop, axes: Axes) -> Solution:
             action = agent.send((yield action))
         except StopIteration:
             return
+
+
+def is_said(fact: str, text: str) -> bool:
+    """
+    >>> is_said("Rated 4 or higher.", "I forgot: rated 4 or higher, in red"), is_said("in red", "in redwood")
+    (True, False)
+    """
+    return re.search(rf"(?<!\w){re.escape(fact.rstrip('.').lower())}(?!\w)", text.lower()) is not None
 
 
 def play_solution(episode: Episode) -> Generator[Action, dict[str, Any], None]:

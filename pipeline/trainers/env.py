@@ -612,7 +612,8 @@ def play_env_solution(env: ShopEnv) -> Iterator[Call]:
         if env._done:
             return
         results = [json.loads(turn.results)[0] for turn in turns[first:] if '"name": "ask_user"' not in turn.action]
-        action = agent.send({"results": results})
+        heard = " ".join(f"{turn.user} {turn.results}" for turn in turns[first:])
+        action = agent.send({"results": results, "user": heard})
 
 
 def make_talk_call(action: str) -> Call:

@@ -1,15 +1,16 @@
 """What tests of several situations do with a task."""
 
-from shopwright.pipeline.envs.base import list_questions
+from shopwright.pipeline.envs.base import ask_about, list_untold
 from shopwright.pipeline.envs.difficulty import compute_axes
+from shopwright.pipeline.shop.user_simulator import TOPICS
 from shopwright.schemas.tasks import Answer
 
 
 def ask_all(shopper, task):
     """What a shopper says that is asked for all it left out, in as many turns as it has patience for."""
-    heard = []
-    for turn, question in enumerate(list_questions(task.slots), 1):
-        heard.append(shopper.answer(question))
+    heard, left = [], list_untold(task.slots)
+    for turn, first in enumerate(range(0, len(left), TOPICS), 1):
+        heard.append(shopper.answer(ask_about(left[first : first + TOPICS])))
         shopper.hear("", [], turn=turn, worked=True)
     return " ".join(heard)
 

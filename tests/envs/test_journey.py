@@ -240,6 +240,12 @@ def test_cart_and_returns_are_shared_by_its_parts(episodes):
     raise AssertionError("no journey with both")
 
 
+def test_what_was_told_with_something_else_is_not_asked_for_again():
+    """A shopper who is asked for the rating tells each; to ask for the next ones two turns in a row is too much for it."""
+    task = draw_task(ENV, world(), 11, 11_116)
+    assert play_episode(Episode(ENV, world(), task), play_solution).success
+
+
 def test_an_empty_shop_of_customers_still_has_journeys(shop):
     nobody = replace(shop, store=keep_one_customer(shop.store, None))
     for level in (0, 4):
