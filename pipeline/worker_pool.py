@@ -30,6 +30,8 @@ MINUTES_ASKING = 7 * 24 * 60.0
 # Seconds more before a process that does not end itself is ended from here.
 GRACE = 2.0
 STANDARD_ERROR = 2
+# Seconds: 0 would be never.
+SOON = 0.001
 
 
 class ShardTimeout(Ended):
@@ -87,6 +89,8 @@ def run_here(what: str, seconds: float, make: Callable[..., Any], *given: Any) -
     backstop.daemon = True
     backstop.start()
     alarm = hasattr(signal, "setitimer") and current_thread() is main_thread()
+    outer, began = signal.getitimer(signal.ITIMER_REAL)[0] if alarm else 0.0, monotonic()
+    alarm = alarm and not 0 < outer < seconds  # somebody's own limit, as of a whole release, comes first
     before = signal.signal(signal.SIGALRM, hear) if alarm else None
     try:
         if alarm:
@@ -101,6 +105,8 @@ def run_here(what: str, seconds: float, make: Callable[..., Any], *given: Any) -
         if alarm:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
+            if outer:
+                signal.setitimer(signal.ITIMER_REAL, max(outer - (monotonic() - began), SOON))
 
 
 class WorkerPool:

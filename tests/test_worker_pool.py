@@ -360,6 +360,28 @@ worker_pool.run_here("a shard", 0.3, hang)
 """
 
 
+def work_for_a_minute(limit):
+    run_here("toys 3", limit, time.sleep, min(60, limit / 2))
+    time.sleep(60)
+
+
+@pytest.mark.parametrize("limit", [0.5, 120])
+def test_work_in_the_same_process_lets_an_earlier_limit_be_heard(limit):
+    """That of a whole release, say, whether it strikes in the work or after it."""
+
+    def hear(*_):
+        raise TimeoutError("the whole took too long")
+
+    before = signal.signal(signal.SIGALRM, hear)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1)
+        with pytest.raises(TimeoutError, match="the whole"):
+            work_for_a_minute(limit)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 @pytest.mark.parametrize(("lock", "code", "said"), [("free", 3, "a shard took longer"), ("held", 1, "Timeout (")])
 def test_a_library_that_never_comes_back_ends_a_build_with_one_worker(lock, code, said):
     done = subprocess.run([sys.executable, "-c", HANGS, lock], check=False, capture_output=True, text=True, timeout=60)
