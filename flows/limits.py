@@ -1,5 +1,6 @@
 """How many builds may ask a model server at once."""
 
+import fcntl
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,15 +15,40 @@ LEASE = 60.0
 @contextmanager
 def wait_for_turn() -> Iterator[None]:
     """Held while a model is asked; waits until there is a place."""
+    from prefect.client.base import ServerType
     from prefect.client.orchestration import get_client
     from prefect.concurrency.sync import concurrency
 
     with get_client(sync_client=True) as client:
-        limit = ensure_limit(client)
+        limit = None if client.server_type == ServerType.EPHEMERAL else ensure_limit(client)
+    if limit is None:
+        with wait_for_file():
+            yield
+        return
     if limit.active_slots >= limit.limit:
-        print(f"{MODEL_SERVER}: {limit.limit} at work already; waiting for a place.", file=sys.stderr, flush=True)
+        tell_of_waiting(limit.limit)
     with concurrency(MODEL_SERVER, lease_duration=LEASE):
         yield
+
+
+@contextmanager
+def wait_for_file() -> Iterator[None]:
+    """The same where no server stays: a temporary one, ended with its build, frees no place; the system frees a locked file."""
+    from prefect.settings import PREFECT_HOME
+
+    path = PREFECT_HOME.value() / f"{MODEL_SERVER}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tell_of_waiting(1)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def tell_of_waiting(count: int) -> None:
+    print(f"{MODEL_SERVER}: {count} at work already; waiting for a place.", file=sys.stderr, flush=True)
 
 
 def ensure_limit(client: Any) -> Any:
