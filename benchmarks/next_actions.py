@@ -295,7 +295,7 @@ def read_steps(run: Run) -> tuple[Steps, Steps]:
         found = list(read_moments([step.model_dump() for step in row.steps]))
         steps[row.split] += found
         if row.split == "train":
-            typed.update({action.text for _, action in found if action.type == TYPING})
+            typed.update([*dict.fromkeys(action.text for _, action in found if action.type == TYPING)])
     common = [text for text, count in typed.most_common() if count >= OFTEN]
     train, test = ([(add_searches(moment, common), action) for moment, action in rows] for rows in steps.values())
     return train, test

@@ -1,5 +1,8 @@
 """The small policy of next actions learns what there is to learn, by either way, and the same every time."""
 
+import os
+import subprocess
+import sys
 from random import Random
 
 import pytest
@@ -44,3 +47,24 @@ def test_two_runs_of_the_policy_of_next_actions_give_the_same_table(steps):
         next_actions.tabulate(next_actions.compare_ways(steps[:60], steps[60:], 2, lambda _: None)) for _ in range(2)
     ]
     assert tables[0] == tables[1]
+
+
+READ = """
+import sys
+from benchmarks import next_actions
+from shopwright.pipeline.run import Run
+next_actions.OFTEN = 1
+for moment, _ in next_actions.read_steps(Run(sys.argv[1]))[0]:
+    print([each.text for each in moment.choices])
+"""
+
+
+def test_the_policy_chooses_from_the_same_searches_in_the_same_order_whatever_the_hashes(small):
+    read = [
+        subprocess.check_output(
+            [sys.executable, "-c", READ, str(small.folder)], env={**os.environ, "PYTHONHASHSEED": seed}
+        )
+        for seed in "12"
+    ]
+    assert read[0] == read[1]
+    assert len(read[0]) > 10_000
