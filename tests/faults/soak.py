@@ -9,6 +9,7 @@ again took of memory. A round is a function of the seed and its number; how many
 
 import argparse
 import contextlib
+import ctypes
 import gc
 import json
 import os
@@ -23,6 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+
+import pyarrow as pa
 
 from docs.make import small_run
 from shopwright.pipeline.problem import Problem, stop
@@ -78,8 +81,10 @@ class Soak:
         self.compared(case, folder)
 
     def weigh(self):
-        """What this process, which builds again and again, takes of memory now."""
+        """What this process, which builds again and again, holds of memory now; what is free for the next build is given back first."""
         gc.collect()
+        pa.default_memory_pool().release_unused()
+        ctypes.CDLL(None).malloc_trim(0)
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         self.memory.append((time.monotonic(), pages * os.sysconf("SC_PAGE_SIZE")))
 
