@@ -20,14 +20,11 @@ def wait_for_turn() -> Iterator[None]:
     from prefect.concurrency.sync import concurrency
 
     with get_client(sync_client=True) as client:
-        limit = None if client.server_type == ServerType.EPHEMERAL else ensure_limit(client)
-    if limit is None:
-        with wait_for_file():
-            yield
-        return
-    if limit.active_slots >= limit.limit:
+        stays = client.server_type != ServerType.EPHEMERAL
+        limit = ensure_limit(client) if stays else None
+    if limit is not None and limit.active_slots >= limit.limit:
         tell_of_waiting(limit.limit)
-    with concurrency(MODEL_SERVER, lease_duration=LEASE):
+    with concurrency(MODEL_SERVER, lease_duration=LEASE) if stays else wait_for_file():
         yield
 
 

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -224,6 +226,27 @@ def test_a_build_holds_a_place_at_the_model_server_while_it_asks(server, tmp_pat
     assert held
     assert set(held) == {1}
     assert places() == 0
+
+
+def test_without_a_server_that_stays_one_build_at_a_time_asks_a_model(tmp_path, capsys):
+    """A build that ends, however it ends, lets go of its file."""
+    from prefect.settings import PREFECT_HOME, temporary_settings
+
+    from shopwright.flows.limits import wait_for_file
+
+    at_work = []
+
+    def ask(number):
+        with wait_for_file():
+            at_work.append(number)
+            time.sleep(0.2)
+            assert at_work == [number]
+            at_work.remove(number)
+
+    with temporary_settings({PREFECT_HOME: tmp_path}), ThreadPoolExecutor(2) as both:
+        for each in [both.submit(copy_context().run, ask, number) for number in range(2)]:
+            each.result()
+    assert "model-server: 1 at work already" in capsys.readouterr().err
 
 
 OWN = """
