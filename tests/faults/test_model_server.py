@@ -180,7 +180,8 @@ def test_a_fault_that_passes_changes_nothing_of_what_is_built(built, fault, tmp_
         case.made(folder, server, deadline=0.5 if fault == "hang" else 60.0)
     assert server.struck[fault]
     case.same(folder)
-    assert not server.again
+    if fault != "hang":  # on a busy machine an answer, too, may come after so short a deadline
+        assert not server.again
     assert server.good == case.requests
 
 
