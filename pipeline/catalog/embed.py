@@ -21,7 +21,9 @@ DIMENSIONS = 256
 # Dimensions that each part of a word is spread over.
 SIGNS = 8
 # Whose vectors are kept, a kB each.
-WORDS_KEPT = 100_000
+WORDS_KEPT = 50_000
+# Of runs of three letters, 2 kB each; English has some 10,000.
+RUNS_KEPT = 16_384
 # What all parts of a word count together, beside the word itself.
 PARTS = 0.6
 
@@ -80,12 +82,11 @@ def word_vector(word: str) -> np.ndarray:
     """The word as one part, and its runs of three letters, those at its ends with a mark."""
     marked = f"<{word}>"
     runs = [marked[at : at + 3] for at in range(len(marked) - 2)]
-    found = part_vector(marked + "=") + PARTS / np.sqrt(len(runs)) * sum(map(part_vector, runs))
+    found = part_vector(marked + "=") + PARTS / np.sqrt(len(runs)) * sum(map(run_vector, runs))
     vector: np.ndarray = found.astype(np.float32)
     return vector
 
 
-@lru_cache(maxsize=100_000)
 def part_vector(part: str) -> np.ndarray:
     """
     >>> round(float((part_vector("lam") ** 2).sum()), 6)
@@ -95,6 +96,10 @@ def part_vector(part: str) -> np.ndarray:
     found = np.zeros(DIMENSIONS)
     np.add.at(found, digest % DIMENSIONS, np.where(digest >> 15, 1, -1) / np.sqrt(SIGNS))
     return found / max(np.sqrt((found * found).sum()), 1e-9)
+
+
+# Whole words are not kept here: each is asked for once, as the word's own vector is kept.
+run_vector = lru_cache(RUNS_KEPT)(part_vector)
 
 
 class Transformer:
