@@ -325,10 +325,10 @@ class Life:
 
     def look_at(self, text: str) -> Shown:
         """The first page of results, sometimes with the second."""
-        shown = self.shop.pages.of(text)
-        if len(shown.rows) <= PAGE or self.random.random() < TURNED:
-            return shown
-        return Shown(shown.rows[:PAGE], shown.places[:PAGE], shown.leaves[:PAGE])
+        places = self.shop.pages.of(text)
+        if len(places) > PAGE and self.random.random() >= TURNED:
+            places = places[:PAGE]
+        return Shown(places.tolist(), places, self.stock.leaf_of[places].tolist())
 
     def type(self, need: Need, *, again: bool) -> str:
         """The next text of an errand; never the one just typed."""

@@ -245,7 +245,7 @@ def find_needs_of_life(person: Persona, shop: Shop, numbers: Numbers, first_day:
             if life.kinds[place] == CLICK and life.kinds[place - 1] == SEARCH:
                 query, opened = life.texts[place - 1], life.products[place]
                 leaf = shop.stock.leaf_of[opened]
-                rows = [row for row in shop.pages.of(query).rows if shop.stock.leaf_of[row] == leaf]
+                rows = [row for row in shop.pages.of(query).tolist() if shop.stock.leaf_of[row] == leaf]
                 fair = [row for row in rows if shop.stock.cents[row] <= life.limit * WINDOW_SHOPPING and row != opened]
                 if can_be_typed(query) and content_words(query):
                     yield Need(query, tuple(sorted({opened, *fair[:ALSO]})))

@@ -13,7 +13,6 @@ from shopwright.pipeline.catalog.search import Search
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.render.pages import PAGE
 from shopwright.pipeline.shop.store import Store
-from shopwright.pipeline.world.catalog_columns import CatalogColumns
 from shopwright.schemas.shop import Product, Variant
 
 # Pages of results that anybody looks through.
@@ -21,8 +20,8 @@ TURNS = 2
 SHOWN = PAGE * TURNS
 # As a visitor's browser cuts what is typed.
 QUERY_LETTERS = 400
-# Texts whose pages are kept; with more than these it starts anew.
-MOST_KEPT = 400_000
+# Texts whose pages are kept, half a kB each; with more than these it starts anew.
+MOST_KEPT = 200_000
 COLUMNS = [
     "id",
     "title",
@@ -41,7 +40,7 @@ COLUMNS = [
 
 
 class Shown(NamedTuple):
-    """The first pages of one search."""
+    """What somebody sees of the first pages of one search."""
 
     rows: list[int]
     places: np.ndarray
@@ -59,14 +58,14 @@ class ResultPages:
     """Rows of the catalog that the first two pages of each search hold, the best first; for `catalog.once`."""
 
     def __init__(self, catalog: Dataset[Product]) -> None:
-        self.search, self.leaf_of = catalog.once(open_word_search), catalog.once(CatalogColumns).leaf_of
-        self.kept: dict[str, Shown] = {}
+        self.search = catalog.once(open_word_search)
+        self.kept: dict[str, np.ndarray] = {}
 
-    def of(self, text: str) -> Shown:
+    def of(self, text: str) -> np.ndarray:
+        """int32 [results]."""
         found = self.kept.get(text)
         if found is None:
             if len(self.kept) >= MOST_KEPT:
                 self.kept.clear()
-            rows = self.search.find(text.strip()[:QUERY_LETTERS], limit=SHOWN).astype(np.int64)
-            found = self.kept[text] = Shown(rows.tolist(), rows, self.leaf_of[rows].tolist())
+            found = self.kept[text] = self.search.find(text.strip()[:QUERY_LETTERS], limit=SHOWN).astype(np.int32, copy=False)
         return found
