@@ -82,11 +82,13 @@ def settings_of(name: str, factor: float) -> dict[str, Any]:
 
 
 def exponent(work: Sequence[float], seconds: Sequence[float]) -> float:
-    """That of the seconds, by least squares on logarithms.
+    """That of the seconds, by least squares on logarithms; not a number where the work does not grow.
 
-    >>> round(exponent([1, 4, 16], [3, 24, 192]), 3)
-    1.5
+    >>> round(exponent([1, 4, 16], [3, 24, 192]), 3), exponent([500, 500, 501], [3, 3, 4])
+    (1.5, nan)
     """
+    if max(work) < 2 * min(work):
+        return float("nan")
     return float(np.polyfit(np.log(work), np.log(seconds), 1)[0])
 
 
@@ -97,7 +99,8 @@ def exponent_of_more(work: Sequence[float], seconds: Sequence[float]) -> float:
     1.5
     """
     more, times = ([after - before for before, after in pairwise(each)] for each in (work, seconds))
-    return exponent(more, times) if min(more) > 0 and min(times) > 0 else float("nan")
+    grows = isfinite(exponent(work, seconds)) and min(more) > 0 and min(times) > 0
+    return exponent(more, times) if grows else float("nan")
 
 
 # One build
@@ -165,7 +168,8 @@ def row(name: str, found: Sequence[Grown]) -> str:
     """A line of the table; the exponents first of all seconds, then of those that more work adds."""
     work, seconds = [each.work for each in found], [each.seconds for each in found]
     most = found[-1]
-    both = f"{exponent(work, seconds):.2f} | {exponent_of_more(work, seconds):.2f}"
+    powers = exponent(work, seconds), exponent_of_more(work, seconds)
+    both = " | ".join(f"{each:.2f}" if isfinite(each) else "–" for each in powers)
     times, memory = " | ".join(f"{each:.1f}" for each in seconds), " | ".join(f"{each.peak_mb:.0f}" for each in found)
     rate = f"{most.rows / most.seconds:,.0f} | {1000 * most.seconds / most.rows:.2f}"
     return f"| `{name}` | {work_of(name)} | {most.rows:,} | {times} | {both} | {rate} | {memory} |"
