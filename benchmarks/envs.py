@@ -128,7 +128,7 @@ def calls(found: World, name: str, args: dict[str, Any]) -> float:
 def opened(folder: str) -> tuple[World, int, int]:
     """The world of a run, and the bytes of memory that its store (customers apart) and its search take."""
     have = {name: Run(folder).read(name) for name in NEEDS}
-    people = tuple(load_customers(have, have["catalog"].table(["id"])["id"], CUSTOMERS))
+    people = tuple(load_customers(have, CUSTOMERS))
     begun = resident()
     store = Store(have["catalog"].table([*SHOWN_COLUMNS, *NUMBER_COLUMNS]), have["variants"].table(), people)
     stored = resident()
