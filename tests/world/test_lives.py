@@ -89,7 +89,7 @@ def test_clicks_fall_with_the_place_on_the_page(shop, lives):
         for kind, product, typed in zip(life.kinds, life.products, life.texts, strict=True):
             text = typed if kind == SEARCH else text
             if kind == CLICK:
-                places[shop.pages.of(text).rows.index(product) // 5] += 1
+                places[shop.pages.of(text).tolist().index(product) // 5] += 1
     assert places[0] > 2 * places[1] > 2 * places[3]
     assert sum(places[part] for part in range(4, 8)) < 0.25 * places.total()
 
