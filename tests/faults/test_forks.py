@@ -90,8 +90,14 @@ def test_a_command_that_is_killed_leaves_nothing_even_where_one_was_stopped_at_w
     check_end(build, undisturbed, codes=(-9,))
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda how: how.name)
-@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize(
+    ("who", "how"),
+    [
+        pytest.param(who, how, id=f"{who}-{how.name}", marks=[] if each == other else pytest.mark.slow)
+        for each, who in enumerate(WHO)
+        for other, how in enumerate([signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    ],
+)
 def test_with_one_stopped_it_ends_when_it_is_asked_to(tmp_path, undisturbed, who, how):
     build = begin(tmp_path / "run")
     build.until("trajectories:")
