@@ -1,7 +1,10 @@
 """What a good model says to every prompt that a build asks, and the settings with which each dataset asks."""
 
 import json
+import re
+from string import ascii_lowercase
 
+from shopwright.pipeline.phrases.grammar import REGISTERS
 from tests.models.asking import described
 from tests.questions import scribes
 from tests.world import writer
@@ -19,6 +22,8 @@ SETTINGS = {
     "shopping_episodes": {"scenarios": ["single"]},
 }
 """Of each dataset that asks a model."""
+OPENERS = ("So", "Ok", "Well", "Now", "Then", "Anyway", "Right", "Alright")
+"""A word for each register."""
 
 
 def speaker(run, name):
@@ -36,15 +41,17 @@ def speaker(run, name):
 
 
 def phrasings(body):
-    """Says of each meaning what is known of it already, which is proved like anything else."""
+    """Says of each meaning what is known of it already, with a word before it: its own in each register, as words twice are rejected."""
     asked = json.loads(body["messages"][1]["content"])
-    return {"content": json.dumps({"phrasings": asked["ways that are known already"][:1]})}
+    word = OPENERS[REGISTERS.index(asked["register"])]
+    ways = [re.sub(r"\[([^|\]]*)\|[^\]]*\]", r"\1", way) for way in asked["ways that are known already"][:1]]
+    return {"content": json.dumps({"phrasings": [f"{word}, {way}" for way in ways]})}
 
 
 def rationales(body):
     """One for each step, of no page and no product but the step's own."""
     steps = json.loads(body["messages"][1]["content"])["steps"]
-    told = [f"I take step {'abcdefghijklmnopqrstuvwxyz'[n % 26]}." for n in range(len(steps))]
+    told = [f"I take step {ascii_lowercase[n // 26]}{ascii_lowercase[n % 26]}." for n in range(len(steps))]
     return {"content": json.dumps({"rationales": told})}
 
 
