@@ -1,7 +1,7 @@
 """Whether it can be told from a task's first words that it cannot be done: AUC of the audit's ridge regression on words and pairs of words.
 
-    python -m benchmarks.feasibility                # every env that has such tasks, 1,300 of each
-    python -m benchmarks.feasibility --tasks 5200   # a learner that has seen more
+    python -m benchmarks.feasibility                # every env that has such tasks, 4,000 of each
+    python -m benchmarks.feasibility --tasks 8000   # a learner that has seen more
 
 Digits count as one another, tasks are of all levels, and each is judged by what was learnt from the other four fifths. 0.5 is chance.
 """
@@ -55,7 +55,7 @@ def measure_envs(world: World, count: int) -> dict[str, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tasks", type=int, default=1_300, help="of each env")
+    parser.add_argument("--tasks", type=int, default=4_000, help="of each env (default: 4,000)")
     count = parser.parse_args().tasks
     found = measure_envs(gym.world(), count)
     lines = [f"| `{name}` | {auc:.3f} |" for name, auc in found.items()]

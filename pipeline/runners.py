@@ -236,9 +236,11 @@ def forget_file_of_piped_script() -> None:
 def start_deaf_to_stops() -> None:
     """Starts the process that workers are forked from, and waits for it; it is this process that a stop is for, and that then ends what was forked."""
     context = multiprocessing.get_context("forkserver")
-    resource_tracker.ensure_running()  # which else would be started in between, and lets the signal through again
     signal.pthread_sigmask(signal.SIG_BLOCK, ASKING)
     try:
+        # Python's own helper would be started in between; it lets some of the signals through again, here and to itself.
+        resource_tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_BLOCK, ASKING)
         forkserver.ensure_running()
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKING)

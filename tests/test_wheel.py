@@ -82,7 +82,7 @@ def test_the_wheel_holds_every_file_of_the_code_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as packed:
         held = {name for name in packed.namelist() if not name.startswith(f"{NAME}.dist-info/")}
     tracked = run("git", "ls-files", *OURS, cwd=HOME).splitlines()
-    assert held == {f"shopwright/{name}" for name in [*tracked, "__init__.py", "py.typed"]}
+    assert held == {f"shopwright/{name}" for name in [*tracked, "__init__.py", "__main__.py", "py.typed"]}
     kinds = {Path(name).suffix for name in held}
     assert {".py", ".j2", ".grammar", ".toml", ".js", ".jinja", ".yaml", ".typed"} <= kinds
 

@@ -222,6 +222,25 @@ def test_what_is_stopped_before_its_first_step_is_not_waited_for_and_does_not_st
     assert left == []
 
 
+ASKED = """
+import os, signal, time
+from multiprocessing import resource_tracker
+from shopwright.pipeline.runners import get_fork_server
+get_fork_server()
+for asked in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    os.kill(resource_tracker._resource_tracker._pid, asked)
+time.sleep(0.3)
+print(resource_tracker._resource_tracker._check_alive())
+print(signal.pthread_sigmask(signal.SIG_BLOCK, []))
+"""
+
+
+def test_pythons_own_helper_is_deaf_to_what_asks_a_build_to_stop_and_the_build_is_not():
+    """Else it would be there no more when the build ends, and a warning beside the line that says so."""
+    done = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True\nset()\n", "")
+
+
 def list_stopped(mark):
     """The processes that are stopped and have this in their environment."""
     found = []

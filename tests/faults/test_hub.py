@@ -256,9 +256,11 @@ def test_killed_at_any_moment_a_publication_is_seen_whole_or_not_at_all(place, m
         place.reset()
         place.hub.plan = (chance.randrange(1, place.requests + 1), 1, {"delay": 0.3})
         begun = place.commands.begin("push", place.new, REPO)
-        while place.hub.seen < place.hub.plan[0]:
+        latest = time.monotonic() + 20
+        while place.hub.seen < place.hub.plan[0] and time.monotonic() < latest:
             time.sleep(0.001)
-        assert begun.ended(after=chance.uniform(0, 0.02)) == -9
+        code = begun.ended(after=chance.uniform(0, 0.02))
+        assert code == -9 or (code == 0 and place.hub.seen == place.requests - 1), code  # some ask once less
         settled(place.hub)
         assert place.hub.state() in (None, {}, *place.states, place.end)
         assert place.push() == (0, "")
