@@ -67,5 +67,6 @@ class ResultPages:
         if found is None:
             if len(self.kept) >= MOST_KEPT:
                 self.kept.clear()
-            found = self.kept[text] = self.search.find(text.strip()[:QUERY_LETTERS], limit=SHOWN).astype(np.int32, copy=False)
+            rows = self.search.find(text.strip()[:QUERY_LETTERS], limit=SHOWN)
+            found = self.kept[text] = rows.astype(np.int32, copy=False)
         return found
