@@ -190,6 +190,9 @@ def end_fork_server() -> None:
             for each in (*list_children(pid), pid):
                 os.kill(each, signal.SIGKILL)
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # who starts it again asks whether it has ended
+        for each in list_orphans():
+            with suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
         start_deaf_to_stops.cache_clear()
 
 
@@ -199,6 +202,18 @@ def list_children(pid: int) -> list[int]:
         return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
         return []
+
+
+def list_orphans() -> list[int]:
+    """What a server of forks has begun that was itself killed from outside: they hold the pipe by which it lives. None where the system does not tell."""
+    found = []
+    with suppress(OSError, TypeError):
+        pipe = os.readlink(f"/proc/self/fd/{forkserver._forkserver._forkserver_alive_fd}")  # type: ignore[attr-defined]
+        for each in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # another's, or gone
+                if b"multiprocessing.forkserver" in (each / "cmdline").read_bytes():
+                    found += [int(each.name)] * (pipe in map(os.readlink, (each / "fd").iterdir()))
+    return found
 
 
 @contextmanager

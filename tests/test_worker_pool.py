@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import BrokenExecutor, CancelledError, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -239,6 +240,36 @@ def test_pythons_own_helper_is_deaf_to_what_asks_a_build_to_stop_and_the_build_i
     """Else it would be there no more when the build ends, and a warning beside the line that says so."""
     done = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("True\nset()\n", "")
+
+
+def test_what_was_stopped_before_its_first_step_does_not_stay_either_where_what_forked_it_is_killed(monkeypatch):
+    monkeypatch.setattr(forks_module, "TO_ANSWER", 3.0)
+    end_fork_server()
+    mark = f"SHOPWRIGHT_STOPPED={os.getpid()}"
+    monkeypatch.setenv(*mark.split("="))
+    done, killed = threading.Event(), []
+
+    def kill_what_forked_it():
+        while not done.wait(0.01):
+            pid = forkserver._forkserver._forkserver_pid
+            if pid not in {None, *killed} and list_stopped(mark):
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+
+    killer = threading.Thread(target=kill_what_forked_it)
+    killer.start()
+    try:
+        with closing(Origin(["tests.faults.stopped_at_once"])) as origin, pytest.raises(BrokenProcessPool):
+            origin.fork()
+    finally:
+        done.set()
+        killer.join()
+        end_fork_server()
+    assert killed
+    deadline = time.monotonic() + 10
+    while (left := list_stopped(mark)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left == []
 
 
 def list_stopped(mark):
