@@ -251,18 +251,20 @@ def test_what_somebody_else_puts_there_meanwhile_is_not_overwritten_unseen(place
 
 @pytest.mark.parametrize("moments", [2, pytest.param(60, marks=pytest.mark.slow)])
 def test_killed_at_any_moment_a_publication_is_seen_whole_or_not_at_all(place, moments):
-    chance = Random(moments)
+    chance, ended = Random(moments), []
     for _ in range(moments):
         place.reset()
-        place.hub.plan = (chance.randrange(1, place.requests + 1), 1, {"delay": 0.3})
+        moment = chance.randrange(1, place.requests + 1)
+        place.hub.plan = (moment, 1, {"delay": 0.3})
         begun = place.commands.begin("push", place.new, REPO)
         latest = time.monotonic() + 20
-        while place.hub.seen < place.hub.plan[0] and time.monotonic() < latest:
+        while place.hub.seen < moment and time.monotonic() < latest:
             time.sleep(0.001)
-        code = begun.ended(after=chance.uniform(0, 0.02))
-        assert code == -9 or (code == 0 and place.hub.seen == place.requests - 1), code  # some ask once less
+        ended.append(begun.ended(after=chance.uniform(0, 0.02)))
+        assert ended[-1] == -9 or (ended[-1] == 0 and place.hub.seen < moment)  # it asked less often than the first
         settled(place.hub)
         assert place.hub.state() in (None, {}, *place.states, place.end)
         assert place.push() == (0, "")
         assert place.hub.state() == place.end
         assert len(place.hub.datasets[REPO].log()) == place.commits
+    assert ended.count(-9) >= moments / 2
