@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import BrokenExecutor, CancelledError, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -20,7 +19,7 @@ from shopwright.pipeline import forks as forks_module
 from shopwright.pipeline import worker_pool as hands_module
 from shopwright.pipeline.forks import Origin
 from shopwright.pipeline.problem import STOPS, Ended, Problem, stop
-from shopwright.pipeline.runners import end_fork_server, open_process_pool
+from shopwright.pipeline.runners import end_fork_server, get_fork_server, list_orphans, open_process_pool
 from shopwright.pipeline.worker_pool import (
     ShardTimeout,
     WorkerDied,
@@ -242,35 +241,19 @@ def test_pythons_own_helper_is_deaf_to_what_asks_a_build_to_stop_and_the_build_i
     assert (done.stdout, done.stderr) == ("True\nset()\n", "")
 
 
-def test_what_was_stopped_before_its_first_step_does_not_stay_either_where_what_forked_it_is_killed(monkeypatch):
-    monkeypatch.setattr(forks_module, "TO_ANSWER", 3.0)
+def test_what_is_stopped_does_not_stay_where_what_forked_it_was_killed():
     end_fork_server()
-    mark = f"SHOPWRIGHT_STOPPED={os.getpid()}"
-    monkeypatch.setenv(*mark.split("="))
-    done, killed = threading.Event(), []
-
-    def kill_what_forked_it():
-        while not done.wait(0.01):
-            pid = forkserver._forkserver._forkserver_pid
-            if pid not in {None, *killed} and list_stopped(mark):
-                os.kill(pid, signal.SIGKILL)
-                killed.append(pid)
-
-    killer = threading.Thread(target=kill_what_forked_it)
-    killer.start()
-    try:
-        with closing(Origin(["tests.faults.stopped_at_once"])) as origin, pytest.raises(BrokenProcessPool):
-            origin.fork()
-    finally:
-        done.set()
-        killer.join()
-        end_fork_server()
-    if not killed:
-        pytest.skip("this machine is so busy that nothing was forked in time")
-    deadline = time.monotonic() + 10
-    while (left := list_stopped(mark)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert left == []
+    process = get_fork_server().Process(target=time.sleep, args=(600,))
+    process.start()
+    os.kill(process.pid, signal.SIGSTOP)
+    server = forkserver._forkserver._forkserver_pid
+    os.kill(server, signal.SIGKILL)
+    os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
+    assert list_orphans() == [process.pid]
+    end_fork_server()
+    process.join(20)
+    assert not process.is_alive()
+    assert list_orphans() == []
 
 
 def list_stopped(mark):
