@@ -253,7 +253,10 @@ def test_what_is_stopped_does_not_stay_where_what_forked_it_was_killed():
     end_fork_server()
     process.join(20)
     assert not process.is_alive()
-    assert list_orphans() == []
+    deadline = time.monotonic() + 10
+    while (left := list_orphans()) and time.monotonic() < deadline:  # its pipe is closed a moment before it is gone
+        time.sleep(0.01)
+    assert left == []
 
 
 def list_stopped(mark):
