@@ -1,11 +1,13 @@
 """What the user can mend: said in one sentence, without a traceback, with exit code 2."""
 
 import json
+import os
 import re
 import signal
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from importlib.util import find_spec
 from threading import current_thread, main_thread
 
 # What moves a terminal's cursor, colors it, turns the direction of letters, or cannot be printed at all.
@@ -76,6 +78,14 @@ class Lacking(Problem):
 
 # The exit code of that.
 LACKING = 4
+
+
+def check_system() -> None:
+    """Raises Lacking on a system without file locks (Windows), or where one process cannot wait for another to stop (macOS before Python 3.13)."""
+    if find_spec("fcntl") is None or not hasattr(os, "waitid"):
+        raise Lacking(
+            "Shopwright works on Linux, and on macOS with Python 3.13 or later. On Windows use it inside WSL (Windows Subsystem for Linux)."
+        )
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:

@@ -38,6 +38,9 @@ def build(
     ...     len(build("catalog", run, products=50))
     50
     """
+    from shopwright.pipeline.problem import check_system
+
+    check_system()
     from shopwright.pipeline.run import Run
 
     found = Run(run, seed=seed, workers=workers)
@@ -50,6 +53,9 @@ def load(dataset: str, run: "str | Path") -> "Dataset[Any]":
 
     Raises Problem where it is not there.
     """
+    from shopwright.pipeline.problem import check_system
+
+    check_system()
     from shopwright.pipeline.commands.output import open_finished_dataset
 
     found: Dataset[Any] = open_finished_dataset(str(run), dataset)
@@ -61,6 +67,9 @@ def verify(run: "str | Path", *, workers: int = 1) -> "list[Verdict]":
 
     Raises Problem where there is nothing to verify.
     """
+    from shopwright.pipeline.problem import check_system
+
+    check_system()
     from shopwright.pipeline.run import Run
     from shopwright.pipeline.verify import verify
 
@@ -92,6 +101,9 @@ def __getattr__(name: str) -> Any:
     """`make` is `shopwright.pipeline.gym.make`, imported when it is asked for."""
     if name != "make":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from shopwright.pipeline.problem import check_system
+
+    check_system()
     from shopwright.pipeline.gym import make
 
     return make

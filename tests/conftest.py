@@ -61,7 +61,7 @@ def pytest_collect_file(file_path):
 
 def pytest_collection_finish():
     gc.freeze()
-    gc.set_threshold(100_000, 20, 20)  # as in the product's own processes; looking more often takes a sixth of the tests' time
+    gc.set_threshold(100_000, 20, 20)  # as in builds; looking more often takes a sixth of the tests' time
     gc.enable()
 
 
