@@ -288,8 +288,9 @@ def word_contrast(contrast: Iterable[Slot], speaker: Speaker, random: Random) ->
 
 
 def add_contrast(opening: str, contrast: Sequence[Slot], speaker: Speaker, random: Random) -> str:
-    """First words with a sentence, before or behind them, of something that is not meant. Its facts are typed as they are."""
+    """First words and then a sentence of something that is not meant: before them it would be unclear what "the other one" is, and they greet. Its facts are
+    typed as they are.
+    """
     if not contrast:
         return opening
-    sentence = phrase_contrast([slot.said for slot in contrast], speaker, random)
-    return f"{sentence} {opening}" if random.random() < 0.5 else append_sentence(opening, sentence)
+    return append_sentence(opening, phrase_contrast([slot.said for slot in contrast], speaker, random))

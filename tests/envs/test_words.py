@@ -170,6 +170,21 @@ def test_nobody_says_what_no_person_would(tasks):
         ), said
 
 
+def test_what_is_not_meant_comes_last(tasks):
+    """There is no other one before the first, and nobody greets in the middle."""
+    found = 0
+    for task in tasks:
+        for slot in json.loads(task.goal)["contrast"]:
+            said = slot["said"].rstrip(".").lower()
+            assert said in task.opening.lower()
+            behind = task.opening.lower().rpartition(said)[2]
+            assert not any(
+                (each.typed or each.said).rstrip(".").lower() in behind for each in task.slots if each.known == "stated"
+            )
+            found += 1
+    assert found >= 4
+
+
 def test_a_side_is_the_customers(tasks):
     for task in tasks:
         same = {
