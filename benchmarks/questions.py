@@ -29,8 +29,7 @@ LOOKED_AT = 1_000
 def build(folder: str, customers: int, each: int, workers: int) -> tuple[int, int, float]:
     """Rows, rejects and the processor's seconds of the questions alone; `workers` make what they are asked of."""
     Run(folder, seed=1, workers=workers).build("trajectories", count=customers)
-    gc.freeze()  # as workers look for rubbish: `runners.follow_the_parent`
-    gc.set_threshold(100_000, 20, 20)
+    gc.freeze()  # as workers do: `runners.follow_the_parent`
     started = process_time()
     made = Run(folder, seed=1, workers=1).build("questions", per_trajectory=each)
     return made.rows, made.rejected, process_time() - started

@@ -13,6 +13,7 @@ from shopwright import __version__
 from shopwright.pipeline.commands.options import Parser, add_listed_command, add_run
 from shopwright.pipeline.commands.overview import COMMANDS
 from shopwright.pipeline.problem import ASKING, LACKING, STOPS, Ended, Lacking, Problem, closest, harmless, stop
+from shopwright.pipeline.rubbish import look_rarely
 
 if TYPE_CHECKING:
     from shopwright.pipeline.dataset import Manifest
@@ -31,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_command(arguments: Sequence[str] | None, make: Callable[..., Any]) -> int:
     """`main`, with the function that builds: here, or as a flow."""
     STOPS.clear()
+    look_rarely()
     for asks in ASKING:
         if signal.getsignal(asks) != signal.SIG_IGN:  # as `nohup` has made this deaf to it
             signal.signal(asks, stop)

@@ -23,6 +23,7 @@ from time import monotonic
 from typing import Any
 
 from shopwright.pipeline.problem import STOPS, Ended, finish_before_stopping
+from shopwright.pipeline.rubbish import look_rarely
 from shopwright.pipeline.runners import TRIES, end_fork_server, get_fork_server
 from shopwright.pipeline.sandbox.kernel import die_with_parent
 
@@ -77,6 +78,7 @@ class Origin:
         self.modules = modules
         self.process: Any = None
         self.itself: Worker
+        self.closed = False
         self.lock = Lock()
 
     def learn(self, seconds: float, function: Callable[..., Any], *given: Any) -> None:
@@ -105,7 +107,7 @@ class Origin:
                     self.start()
                     return self.ask_for_worker()
                 except (EOFError, ConnectionError, BrokenProcessPool):  # it has just been ended
-                    self.close()
+                    self.wait_for_end()
         raise BrokenProcessPool("The process that workers are forked from was ended, again and again.")
 
     def ask_for_worker(self) -> Worker:
@@ -126,8 +128,8 @@ class Origin:
         return Worker(mine, pid)
 
     def start(self) -> None:
-        if self.process is None or not self.process.is_alive():
-            self.close()
+        if not self.closed and (self.process is None or not self.process.is_alive()):
+            self.wait_for_end()
             mine, theirs = multiprocessing.Pipe()
             with theirs:
                 with end_when_silent():
@@ -136,21 +138,30 @@ class Origin:
                     process: Any = server.Process(target=serve_forks, args=(theirs,))
                     process.start()
             self.process, self.itself = process, Worker(mine, process.pid)
+        if self.closed:  # by another thread, maybe while it was being started
+            raise BrokenProcessPool("What processes are forked from is not needed any more.")
 
     def end(self) -> None:
         """At once, and with it what was forked."""
-        if self.process is not None and self.process.is_alive():
+        process = self.process  # another thread may wait for its end, too
+        if process is not None and process.is_alive():
             self.itself.end()
 
     def close(self) -> None:
-        """Waits until it, and what was forked, has ended by itself; it is ended where it was stopped, and so is what should tell of its end."""
-        if self.process is not None:
+        """From now on it starts no more, whichever thread may still ask."""
+        self.closed = True
+        self.wait_for_end()
+
+    def wait_for_end(self) -> None:
+        """Of it, and of what was forked; it is ended where it was stopped, and so is what should tell of its end."""
+        process = self.process  # another thread may do the same
+        if process is not None:
             self.itself.pipe.close()
-            self.process.join(2 * TO_END)
+            process.join(2 * TO_END)
             for end in (self.end, end_fork_server):
-                if self.process.is_alive():
+                if process.is_alive():
                     end()
-                    self.process.join(TO_END)
+                    process.join(TO_END)
             self.process = None
 
 
@@ -178,6 +189,7 @@ def end_when_silent() -> Iterator[None]:
 
 def serve_forks(control: Connection) -> None:
     """The life of an origin: it learns, and forks, until nobody can ask any more."""
+    look_rarely()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # The server of forks ends with the last process that holds this: with who asks, and then ends all, even what was stopped.
     os.close(forkserver._forkserver._forkserver_alive_fd)  # type: ignore[attr-defined]
@@ -209,7 +221,6 @@ def work(pipe: Connection, control: Connection, parent: int | None) -> None:
     """The life of a worker: it ends with those who call it."""
     control.close()
     end_with_parent()
-    gc.set_threshold(100_000, 20, 20)  # millions of rows make no rubbish
     origin = multiprocessing.parent_process()
     ends = [end for end in (parent, origin.sentinel if origin else None) if end is not None]
     threading.Thread(target=lambda: wait(ends) and os._exit(1), daemon=True).start()

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from shopwright.pipeline.problem import ASKING, Ended, Problem
+from shopwright.pipeline.rubbish import look_rarely
 
 KINDS = ("local", "dask", "ray")
 # How often a shard is begun again elsewhere because its worker was lost, before the build gives up.
@@ -273,7 +274,7 @@ def start_deaf_to_stops() -> None:
 def follow_the_parent() -> None:
     """Begins a worker's life: it ends with its parent, and seldom looks for rubbish, of which millions of rows make none."""
     gc.freeze()
-    gc.set_threshold(100_000, 20, 20)
+    look_rarely()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -19,6 +19,7 @@ from typing import Any
 
 from shopwright.pipeline.forks import Origin, Worker
 from shopwright.pipeline.problem import Ended, finish_before_stopping
+from shopwright.pipeline.rubbish import rarely_looked_for
 from shopwright.pipeline.runners import Executor
 
 # A shard is cut to take half a minute to ten.
@@ -95,7 +96,8 @@ def run_here(what: str, seconds: float, make: Callable[..., Any], *given: Any) -
     try:
         if alarm:
             signal.setitimer(signal.ITIMER_REAL, seconds)
-        return run_with_deadline(seconds + 2 * GRACE, make, *given)
+        with rarely_looked_for():
+            return run_with_deadline(seconds + 2 * GRACE, make, *given)
     except Exception:
         if heard:  # a library may have turned it into an error of its own
             raise late from None

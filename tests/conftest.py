@@ -17,6 +17,7 @@ from hypothesis import settings
 
 from docs.make import small_run
 from shopwright.pipeline.__main__ import main
+from shopwright.pipeline.rubbish import look_rarely
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.sandbox.kernel import WITHOUT
 from shopwright.pipeline.stages import all_stages
@@ -61,7 +62,7 @@ def pytest_collect_file(file_path):
 
 def pytest_collection_finish():
     gc.freeze()
-    gc.set_threshold(100_000, 20, 20)  # as in builds; looking more often takes a sixth of the tests' time
+    look_rarely()  # looking more often takes a sixth of the tests' time
     gc.enable()
 
 

@@ -13,7 +13,7 @@ rewards                                     what an attempt earned
 questions                                   tree, SQL, answers, words, engines
 sandbox
 world · shop · catalog · render · models · evaluate (shares, tables, results kept: what every evaluation has in common)
-words · languages · phrases · reading · budget_names · tokens · prompts · arrow · dataset · files · shop_cache · stage · extras · hub_files · problem
+words · languages · phrases · reading · budget_names · tokens · prompts · arrow · dataset · files · shop_cache · stage · extras · hub_files · problem · rubbish
 schemas                                     imports pydantic only
 """
 
@@ -47,6 +47,7 @@ FOUNDATION = (
     "extras",
     "hub_files",
     "problem",
+    "rubbish",
 )
 LAYERS = [
     ("shopwright.schemas",),

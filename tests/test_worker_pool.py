@@ -181,7 +181,7 @@ def test_an_origin_that_is_killed_takes_its_workers_along_and_others_make_their_
 
 @pytest.mark.parametrize("stopped", ["origin", "server"])
 def test_what_workers_are_forked_from_is_replaced_where_it_does_not_answer(stopped, monkeypatch):
-    monkeypatch.setattr(forks_module, "TO_ANSWER", 3.0)
+    monkeypatch.setattr(forks_module, "TO_ANSWER", 10.0)  # on a busy machine one that is well answers late, too
     monkeypatch.setattr(forks_module, "TO_END", 0.3)
     with a_pool(2) as found:
         server = forkserver._forkserver._forkserver_pid
@@ -203,6 +203,20 @@ def test_what_is_stopped_when_all_is_done_is_not_waited_for(stopped, monkeypatch
     assert not process.is_alive()
     with a_pool(1) as found:
         assert found.make("toys 0", 60, sum, (1, 2)) == 3
+
+
+def test_it_may_be_closed_by_two_at_once_and_starts_nothing_afterwards(monkeypatch):
+    monkeypatch.setattr(forks_module, "TO_END", 0.3)
+    with closing(Origin()) as origin:
+        origin.fork().pipe.close()
+        process = origin.process
+        os.kill(process.pid, signal.SIGSTOP)  # so that both wait for it
+        with ThreadPoolExecutor(2) as threads:
+            assert [each.result() for each in [threads.submit(origin.close) for _ in range(2)]] == [None, None]
+        assert not process.is_alive()
+        with pytest.raises(BrokenProcessPool):
+            origin.fork()
+        assert origin.process is None
 
 
 def test_what_is_stopped_before_its_first_step_is_not_waited_for_and_does_not_stay(monkeypatch):

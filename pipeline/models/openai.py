@@ -60,7 +60,8 @@ CALLS = json.JSONDecoder(strict=False)
 class OpenAI:
     """`patience`: seconds of nothing but bad answers after which it gives up; no request takes longer, nor than `deadline`.
 
-    It shares `limits` with all that play its `role`, in other processes too; `allow` may raise before anything is asked.
+    It shares `limits` with all that play its `role`, in other processes too; `allow` may raise before anything is asked, and `pay` is called with each
+    good reply while its place is still held: another process that takes the place knows what is left.
     """
 
     def __init__(
@@ -74,9 +75,10 @@ class OpenAI:
         role: str = "writer",
         limits: Limits | None = None,
         allow: Callable[[], None] = lambda: None,
+        pay: Callable[[Reply], None] = lambda reply: None,
     ) -> None:
         self.spec, self.sampling = spec, sampling
-        self.lane, self.allow = Lane(at_once, limits or Limits(), role), allow
+        self.lane, self.allow, self.pay = Lane(at_once, limits or Limits(), role), allow, pay
         self.patience, self.deadline = patience, min(patience, deadline)
         self.bad: float | None = None
         """Since when there have been only bad answers."""
@@ -120,7 +122,10 @@ class OpenAI:
                     self.allow()
                 began = monotonic()
                 status, wait, text = await self.post(body)
-            if status == 200 and (found := parse_completion(text)) is not None:
+                found = parse_completion(text) if status == 200 else None
+                if found is not None:
+                    self.pay(found)
+            if found is not None:
                 self.bad = None
                 self.lane.widen()
                 return found

@@ -106,6 +106,10 @@ class Models:
         if self.max_cost is not None and limits.spent_dollars >= self.max_cost:
             raise BudgetExceeded(f"--max-cost {self.max_cost:g} is used up. {GO_ON}")
 
+    def pay(self, price: Price, reply: Reply) -> None:
+        """Takes what a reply costs off the budget of all processes."""
+        self.limits.spend(reply.prompt_tokens + reply.tokens, price.of(reply.prompt_tokens, reply.tokens))
+
     def price(self, role: str) -> Price:
         """Raises Problem where a cost is to be kept to and nobody said what the model costs."""
         spec = self.spec(role)
@@ -229,6 +233,7 @@ def open_model(role: Role) -> Model:
 
 
 def model_of(spec: Spec, role: str, models: Models) -> Model:
+    pay = partial(models.pay, models.price(role))
     if spec.kind == "openai":
         from shopwright.pipeline.models.openai import OpenAI
 
@@ -241,11 +246,12 @@ def model_of(spec: Spec, role: str, models: Models) -> Model:
             role=role,
             limits=models.limits,
             allow=models.check_budget,
+            pay=pay,
         )
     if spec.kind == "vllm":
         from shopwright.pipeline.models.vllm import Vllm
 
-        return Vllm(spec, models.sampling_of(role), **models.engine)
+        return Vllm(spec, models.sampling_of(role), pay, **models.engine)
     return Scripted()
 
 
@@ -294,8 +300,6 @@ class CachedModel:
             # What was asked anew needs another seed, or a server would say the same.
             found = await self.model.reply(replace(prompt, seed=prompt.seed + APART * again) if again else prompt)
             found = replace(found, key=key, seconds=round(monotonic() - began, 4))
-            dollars = self.price.of(found.prompt_tokens, found.tokens)
-            self.models.limits.spend(found.prompt_tokens + found.tokens, dollars)
             self.replies.put(key, prompt.name, found)
         finally:
             del self.on_their_way[key]

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
@@ -39,8 +40,10 @@ class Vllm:
     `engine`: what `vllm serve` takes, with `_` for `-`, such as `max_model_len` or `data_parallel_size`; and `chat_template_kwargs`.
     """
 
-    def __init__(self, spec: Spec, sampling: Sampling, **engine: Any) -> None:
-        self.spec, self.sampling = spec, sampling
+    def __init__(
+        self, spec: Spec, sampling: Sampling, pay: Callable[[Reply], None] = lambda reply: None, **engine: Any
+    ) -> None:
+        self.spec, self.sampling, self.pay = spec, sampling, pay
         self.template = engine.pop("chat_template_kwargs", {})
         self.options = engine
         self.engine: Any = None
@@ -111,6 +114,7 @@ class Vllm:
         if output.finish_reason not in ENDED:
             return Reply("", fault=f"vLLM ended it: {output.finish_reason}", finish="unanswered")
         reply = build_reply(output.text, output.finish_reason, len(last.prompt_token_ids), len(output.token_ids))
+        self.pay(reply)
         return (
             replace(reply, chances=read_engine_logprobs(output, reply.text, prompt.likeliest))
             if prompt.likeliest

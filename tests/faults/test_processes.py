@@ -176,7 +176,8 @@ def test_with_a_worker_that_is_stopped_it_ends_when_it_is_asked_to(tmp_path):
 def test_a_worker_that_memory_runs_out_for_loses_nothing(tmp_path, undisturbed, megabytes):
     import resource
 
-    build = Build("shopwright.pipeline", tmp_path / "run", *SMALL)
+    # A library that cannot start its threads may wait for ever: its worker is ended, and its shard made again.
+    build = Build("shopwright.pipeline", tmp_path / "run", *SMALL, "--minutes", "0.5")
     build.until("trajectories:")
     worker = build.a_worker()
     with contextlib.suppress(ProcessLookupError):

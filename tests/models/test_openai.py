@@ -165,7 +165,7 @@ def test_a_server_that_asks_to_wait_for_a_day_is_away():
 
 def test_a_server_that_goes_in_the_midst_is_away():
     async def run(server):
-        model = client(server, patience=0.5, at_once=4)
+        model = client(server, patience=3, at_once=4)
         got = []
         try:
             async for reply in play(map(once, map(prompt, range(500))), model, at_once=4):
