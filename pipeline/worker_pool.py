@@ -134,7 +134,7 @@ class WorkerPool:
                 self.origin.learn(seconds + GRACE, run_with_deadline, seconds, learn, *given)
             with finish_before_stopping():  # a process that is stopped while it begins tells of it at length
                 for _ in range(at_once):
-                    self.idle.put(self.stack.enter_context(self.origin.start_worker()))
+                    self.idle.put(self.start_worker())
             yield self
             self.closed = True
             self.stack.close()
@@ -145,6 +145,12 @@ class WorkerPool:
                 if isinstance(error, BrokenExecutor):
                     raise WorkerDied("its start") from None
                 raise
+
+    def start_worker(self) -> Worker:
+        worker = self.stack.enter_context(self.origin.start_worker())
+        if self.closed:  # meanwhile, by another call's error: nobody else would end it
+            worker.end()
+        return worker
 
     def wait_until_idle(self, seconds: float) -> None:
         """Begins no shard more and waits for those that are being made, so long at most."""
@@ -163,7 +169,7 @@ class WorkerPool:
             if self.closed:
                 raise CancelledError(f"{what} is not made: the build was stopped.")
             if worker.has_ended():  # with what it was forked from, while it was idle: no fault of this shard
-                worker = self.stack.enter_context(self.origin.start_worker())
+                worker = self.start_worker()
             return worker.call(seconds + GRACE, run_with_deadline, seconds, function, *given)
         except OSError:
             if self.closed:  # by another call's error, and with it the pipes
@@ -174,7 +180,7 @@ class WorkerPool:
                 raise
             error = WorkerDied(what) if monotonic() - began < seconds else ShardTimeout(what, seconds)
             with suppress(BrokenExecutor):  # it was ended, too: the next call asks for another
-                worker = self.stack.enter_context(self.origin.start_worker())
+                worker = self.start_worker()
             raise error from None
         finally:
             self.idle.put(worker)

@@ -284,7 +284,7 @@ def test_a_build_that_fails_ends_its_own_workers_and_nobody_elses():
     with pytest.raises(KeyError):
         fails_with_a_worker_at_work()
     assert multiprocessing.active_children() == [other]
-    other.terminate()
+    other.kill()  # what our server of forks forks is deaf to SIGTERM
     other.join()
 
 

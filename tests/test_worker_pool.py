@@ -17,7 +17,7 @@ import pytest
 from shopwright.flows.build import worth_another_try
 from shopwright.pipeline import forks as forks_module
 from shopwright.pipeline import worker_pool as hands_module
-from shopwright.pipeline.forks import Origin
+from shopwright.pipeline.forks import Origin, Worker
 from shopwright.pipeline.problem import STOPS, Ended, Problem, stop
 from shopwright.pipeline.runners import end_fork_server, get_fork_server, list_orphans, open_process_pool
 from shopwright.pipeline.worker_pool import (
@@ -342,6 +342,20 @@ def test_an_error_ends_what_the_others_are_at():
             time.sleep(0.01)
         raise Problem("something else")
     assert isinstance(other.exception(), BrokenExecutor | CancelledError | Ended)
+
+
+def test_a_worker_that_is_begun_while_another_error_ends_all_does_not_stay(monkeypatch):
+    with a_pool(2) as found:
+
+        def ended_meanwhile(worker):
+            found.closed = True
+            found.origin.end()
+            found.stack.pop_all().close()
+            return True
+
+        monkeypatch.setattr(Worker, "has_ended", ended_meanwhile)
+        with pytest.raises(BrokenExecutor):
+            found.make("toys 0", 60, slowly, 3)
 
 
 def test_nothing_is_begun_once_a_build_was_stopped():
