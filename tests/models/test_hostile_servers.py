@@ -186,7 +186,14 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
-@pytest.mark.parametrize("name", ["a gigabyte", "a packed gigabyte", "a million lists", "a million numbers"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a gigabyte",
+        "a million lists",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("a packed gigabyte", "a million numbers")),
+    ],
+)
 def test_sixty_four_at_once_stay_below_300_megabytes(name):
     with serve(SERVERS[name][0]) as url:
         ran = subprocess.run(
