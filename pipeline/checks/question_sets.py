@@ -7,11 +7,7 @@ from typing import Any
 
 from shopwright.pipeline.dataset import Dataset, read_row_groups
 from shopwright.pipeline.questions.model_written import KINDS
-from shopwright.pipeline.questions.rating import (
-    are_near_duplicate_questions,
-    collect_bag_of_words,
-    extract_question_words,
-)
+from shopwright.pipeline.questions.rating import DistinctBags, collect_bag_of_words, extract_question_words
 from shopwright.pipeline.sandbox.sql import parse_select
 from shopwright.pipeline.stage import Fault
 from shopwright.schemas.questions import WRITTEN, Question, Split
@@ -82,14 +78,10 @@ def iterate_question_rows(questions: Dataset[Question]) -> Iterator[tuple[str, i
 
 def questions_of_a_trajectory_differ(questions: Dataset[Question]) -> Iterable[Fault]:
     """No near-duplicates within a trajectory."""
-    bags: dict[str, list[frozenset[str]]] = defaultdict(list)
+    bags: dict[str, DistinctBags] = defaultdict(DistinctBags)
     for file, row, found in iterate_question_rows(questions):
-        mine = collect_bag_of_words(found["question"])
-        others = bags[found["trajectory_id"]]
-        if any(are_near_duplicate_questions(mine, other) for other in others):
+        if not bags[found["trajectory_id"]].add(collect_bag_of_words(found["question"])):
             yield Fault(file, row, "near-duplicate of another question on the same trajectory")
-        else:
-            others.append(mine)
 
 
 def splits_share_nothing(questions: Dataset[Question]) -> Iterable[Fault]:

@@ -17,7 +17,7 @@ from shopwright.pipeline.evaluate.situation import SOLVER, play_offline
 from shopwright.pipeline.models.base import Reply
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.questions.engines import TrajectoryReader
-from shopwright.pipeline.questions.rating import are_near_duplicate_questions, collect_bag_of_words
+from shopwright.pipeline.questions.rating import DistinctBags, collect_bag_of_words
 from shopwright.pipeline.rewards.matching import extract_boxed_answer, is_answer_shown, is_right_answer
 from shopwright.pipeline.rewards.tool_use import extract_final_text, reward_answer
 from shopwright.pipeline.rollouts.baselines import (
@@ -360,7 +360,7 @@ def reward_is_earned(rollout: Rollout, questions: Questions) -> str | None:
 
 def rollouts_differ(rollouts: Dataset[Rollout]) -> Iterable[Fault]:
     """No near-duplicates: of the words that the model wrote, more than nine in ten are the same, over one trajectory."""
-    bags: dict[str, list[frozenset[str]]] = defaultdict(list)
+    bags: dict[str, DistinctBags] = defaultdict(DistinctBags)
     for path in rollouts.files:
         first = 0
         for batch in read_row_groups(path, ["trajectory_id", "messages"]):
@@ -368,11 +368,8 @@ def rollouts_differ(rollouts: Dataset[Rollout]) -> Iterable[Fault]:
                 mine = collect_bag_of_words(
                     " ".join(each["content"] for each in found["messages"][2:] if each["role"] == "assistant")
                 )
-                others = bags[found["trajectory_id"]]
-                if any(are_near_duplicate_questions(mine, other) for other in others):
+                if not bags[found["trajectory_id"]].add(mine):
                     yield Fault(str(path), first + row, "near-duplicate of another rollout over the same trajectory")
-                else:
-                    others.append(mine)
             first += batch.num_rows
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections import defaultdict
 from itertools import accumulate
 
 from shopwright.schemas.questions import Split, Third
@@ -51,6 +52,26 @@ def collect_bag_of_words(question: str) -> frozenset[str]:
 def are_near_duplicate_questions(one: frozenset[str], other: frozenset[str]) -> bool:
     """Near-duplicates: of all their words more than nine in ten are in both."""
     return 10 * len(one & other) > 9 * len(one | other)
+
+
+class DistinctBags:
+    """Bags of words of which none is nearly another; not all are looked at to tell.
+
+    Two of which more than nine words in ten are the same have one in common among their first, in whatever order: a tenth of each, rounded up. Long words
+    come first here, as few bags have them.
+    """
+
+    def __init__(self) -> None:
+        self.by_word: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
+
+    def add(self, bag: frozenset[str]) -> bool:
+        """Whether it is none of these; then it is one of them."""
+        first = sorted(bag, key=lambda word: (-len(word), word))[: len(bag) - 9 * len(bag) // 10]
+        if any(are_near_duplicate_questions(bag, other) for word in first for other in self.by_word.get(word, ())):
+            return False
+        for word in first:
+            self.by_word[word].append(bag)
+        return True
 
 
 def gives_away(question: str, answer: str) -> bool:

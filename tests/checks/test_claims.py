@@ -165,6 +165,19 @@ def test_a_planted_falsehood_is_found(what, steps):
     assert f"a rationale that {what}" in faults(steps)
 
 
+def test_this_one_is_what_is_opened_just_now():
+    false = "a rationale that is cheaper than what costs no more"
+    assert false in faults([search(), opens("p2"), back("p2"), opens("p1", f"This one is cheaper than the {BLUE}.")])
+    so = [search(), opens("p1"), back("p1"), opens("p2", f"This one is cheaper than the {RED}.")]
+    assert not faults(so)
+
+
+@pytest.mark.parametrize(("limit", "kept"), [("20", True), ("19", False)])
+def test_what_costs_as_much_as_a_limit_keeps_to_it(limit, kept):
+    steps = [search(f"lamp under {limit}", f"I want nothing over ${limit}."), opens("p2")]
+    assert ("a rationale that sets a limit, and does not keep to it" in faults(steps)) != kept
+
+
 def test_the_price_of_the_product_on_the_page_is_not_anothers():
     steps = [search(), opens("p1"), back("p1", f"The {BLUE} costs $40.00, so I go back."), leave()]
     assert "a rationale that names a price that is another product's" in faults(steps)

@@ -19,7 +19,7 @@ from shopwright.pipeline.phrases.grammar import REGISTERS, parse_phrase_files
 from shopwright.pipeline.phrases.speaker import Speaker, draw_speaker
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.reading.wishes import ShopVocabulary, read_case_fact, read_wishes
-from shopwright.pipeline.shop import policies
+from shopwright.pipeline.shop import policies, policy_questions
 from shopwright.pipeline.shop.policies import USUAL, load_policies, name_policies
 from shopwright.pipeline.shop.policy_families import (
     Branch,
@@ -30,6 +30,7 @@ from shopwright.pipeline.shop.policy_families import (
     load_families,
     load_policy_facts,
     phrase_amount,
+    phrase_change,
     read_policy_file,
 )
 from shopwright.pipeline.shop.policy_questions import (
@@ -259,6 +260,15 @@ def test_an_amount_is_told_in_its_unit_and_a_share_with_what_it_is_of():
             )
 
 
+def test_a_category_is_told_as_it_is_and_an_amount_in_its_unit():
+    for family in load_families().values():
+        if family.kind != "yes or no":
+            value = family.base[0]
+            said = phrase_change(family, Clause(when={}, change="is", value=value, text=("{amount}",)), Random(0))
+            assert said == (f"the {value}" if family.kind == "category" else phrase_amount(family, value, Random(0)))
+            assert said != f"the {value}" or family.kind == "category", family.name
+
+
 def fits(setting, value):
     return setting.least <= value < setting.below if isinstance(setting, Span) else setting == value
 
@@ -484,6 +494,13 @@ def test_nobody_is_a_member_who_has_never_been_one():
         members += {"member", "newcomer"} <= facts.keys() and "yes" in (facts["member"], facts["newcomer"])
         assert not any(each.items() <= facts.items() for each in impossible)
     assert members > 20
+
+
+def test_a_case_that_is_just_what_cannot_be_is_not_drawn(monkeypatch):
+    topic = load_policies(USUAL).topic("return window")
+    first = draw_case(topic, 2, Random(3))
+    monkeypatch.setattr(policy_questions, "load_impossible_cases", lambda: [first])
+    assert draw_case(topic, 2, Random(3)) not in (None, first)
 
 
 def test_a_group_that_the_rules_do_not_know_is_like_any_other():
