@@ -267,8 +267,10 @@ def main(words: Sequence[str] | None = None) -> int:
         [
             "`python -m benchmarks.cores`",
             "",
-            "| dataset | a worker costs, s | GB of 64 workers | limit on 64 cores | with a release's work | parent's share of that "
-            f"| rows for {GOAL} times |",
+            (
+                "| dataset | a worker costs, s | GB of 64 workers | limit on 64 cores | with a release's work | parent's share of that "
+                f"| rows for {GOAL} times |"
+            ),
             "| --- | --- | --- | --- | --- | --- | --- |",
             *(each.row() for each in found),
             "",
