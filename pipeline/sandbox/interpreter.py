@@ -79,7 +79,7 @@ class Sandbox:
     """Runs blocks of Python (or SQL, fenced as such) over one trajectory each, `at_once` of them at a time.
 
     `events` gives a trajectory's events by its id; it is called in the sandbox's own thread, and raises Problem for what there is
-    not. Any thread may call `run` and `submit`. After `rest` seconds without work its processes end, until there is some again.
+    not. Any thread may call `run` and `submit`. After `rest` seconds without work its processes and its thread end, until there is some again.
     """
 
     def __init__(
@@ -147,24 +147,26 @@ class Sandbox:
         try:
             while not self.closed:
                 self.begin()
-                found = self.selector.select(None if self.root is None or self.running() else self.pause)
+                found = self.selector.select(None if self.running() else self.pause)
                 for key, _ in found:
                     key.data()
-                if not found:
-                    self.let_go()
+                if not found and self.let_go():
+                    return
         except BaseException as error:  # noqa: BLE001 - told to whoever waits
             self.fail(error)
-        finally:
-            self.end()
+        self.end()
 
     def running(self) -> int:
         return sum(len(link.blocks) for link in self.links.values())
 
-    def let_go(self) -> None:
-        """Its processes end, and are begun again when there is work."""
-        for link in list(self.links.values()):
-            self.drop(link)
-        self.stop_root()
+    def let_go(self) -> bool:
+        """Its processes end, and so does its thread, which would keep it and all that it knows; they are begun again when there is work."""
+        with self.lock:
+            if self.waiting or self.closed:
+                return False
+            self.end_all()
+            self.thread = None
+        return True
 
     def drain_wakeup(self) -> None:
         os.read(self.wake[0], 4096)
@@ -335,17 +337,21 @@ class Sandbox:
     def end(self) -> None:
         with self.lock:
             self.closed = True
-            for each in self.wake:
-                os.close(each)
-        for link in list(self.links.values()):
+        for link in self.links.values():
             self.waiting.extend(link.blocks.values())
-            self.drop(link)
         for one in self.waiting:
             self.shut(one)
             if not one.future.done() and not one.future.cancel():
                 one.future.set_exception(CancelledError("the sandbox was closed"))
+        self.end_all()
+
+    def end_all(self) -> None:
+        for link in list(self.links.values()):
+            self.drop(link)
         self.stop_root()
         self.selector.close()
+        for each in self.wake:
+            os.close(each)
 
     def stop_root(self) -> None:
         """All of its copies end with it; it has ended when they have."""

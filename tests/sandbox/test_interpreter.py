@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import gc
 import os
 import re
 import signal
@@ -11,6 +12,7 @@ import sys
 import textwrap
 import threading
 import time
+import weakref
 from ast import literal_eval
 from concurrent.futures import CancelledError
 from dataclasses import replace
@@ -318,6 +320,18 @@ def test_without_work_for_a_while_its_processes_end_and_begin_again_with_it():
         there = family(box.process.pid)
         assert gone(there) == []
         assert box.run("one", "1").text == "1"
+
+
+def test_without_work_it_can_be_forgotten_with_all_that_it_knows():
+    """A process that builds run after run has one of each run."""
+    box = opened(rest=0.1)
+    for _ in range(2):
+        assert box.run("one", "1").text == "1"
+        while box.thread is not None:
+            time.sleep(0.01)
+    there, box = weakref.ref(box), None
+    gc.collect()
+    assert there() is None
 
 
 def test_while_a_block_runs_nothing_rests():
