@@ -397,7 +397,7 @@ def rl_mix_is_the_papers(behavior_steps: Dataset[NextAction]) -> Iterable[Fault]
     """Of the steps to learn on, searches and clicks are each 10 % more frequent than ends (Shop-R1, section 4.1)."""
     counts = dict(behavior_steps.sql("select action_type, count(*) from rows where in_rl group by 1"))
     ends = counts.get("terminate", 0)
-    wrong = [kind for kind in ("click", "type_and_submit") if abs(counts.get(kind, 0) - 1.1 * ends) > 1]
+    wrong = [kind for kind in ("click", "type_and_submit") if abs(10 * counts.get(kind, 0) - 11 * ends) > 10]
     if not wrong:
         return []
     found = behavior_steps.sql(

@@ -554,3 +554,10 @@ def test_a_mix_that_is_not_the_papers_is_found(tmp_path, small):
     found = list(rl_mix_is_the_papers(written(tmp_path, "behavior_steps", NextAction, more)))
     assert {more[fault.row]["action_type"] for fault in found} == {"click"}
     assert len(found) == sum(row["action_type"] == "click" for row in rows)
+
+
+@pytest.mark.parametrize(("clicks", "right"), [(9, False), (10, True), (12, True), (13, False)])
+def test_a_mix_may_be_one_step_off(tmp_path, small, clicks, right):
+    rows = {row["action_type"]: row | {"in_rl": True} for row in small.read("behavior_steps").table().to_pylist()}
+    mix = [rows["terminate"]] * 10 + [rows["type_and_submit"]] * 11 + [rows["click"]] * clicks
+    assert (list(rl_mix_is_the_papers(written(tmp_path, "behavior_steps", NextAction, mix))) == []) == right

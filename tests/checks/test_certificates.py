@@ -175,6 +175,26 @@ def test_who_wants_a_return_alone_is_given_no_products(world):
     assert judge_changed(world, task, goal)[0].endswith(" lines are what the shopper remembers, or another one")
 
 
+def test_who_wants_another_variant_is_given_one_that_is_there(world):
+    task, goal, certificate = first_task("return_replacement", lambda goal: goal["wants"] == "variant")
+    assert judge_changed(world, task, goal) == []
+    rows = range(len(world.store.ids))
+    row, gone = next((row, each.id) for row in rows for each in world.store.options(row) if not each.stock)
+    goal |= {"product_id": world.store.ids[row].as_py(), "replacement": gone}
+    certificate["ends"][0]["returns"][0]["instead"] = gone
+    assert "its variant is sold out, or another one is called so" in judge_changed(world, task, goal, certificate)
+
+
+def test_what_cannot_be_had_has_no_substitute_for_another_device(catalog):
+    tasks = draw_tasks("substitution")
+    assert {task.feasible for task in tasks} == {True, False}
+    assert not any(check.substitutes_are_for_the_same_device(task, catalog) for task in tasks)
+
+
+def test_beside_a_product_that_is_not_there_none_is_tried(world):
+    assert list(check.list_wrong_ends(world.store, End(some_of=("no such product",)))) == []
+
+
 def test_a_list_may_cost_all_of_its_budget_and_not_a_cent_more(world):
     task, goal, certificate = first_task("bundle_planning", lambda goal: not goal.get("event"))
     goal["budget"] = certificate["budget"] = certificate["least"]

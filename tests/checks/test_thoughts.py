@@ -11,6 +11,7 @@ from shopwright.pipeline.checks.thoughts import (
     NUMBER,
     Known,
     find_false_counts,
+    find_repeated_sentence,
     find_thought_fault,
     find_unknown_numbers,
     split_thoughts,
@@ -142,6 +143,14 @@ def test_a_thought_that_comes_twice_is_found(visible_rollouts):
     for row, question, events in several[:20]:
         twice = saying(saying(row, 0, once_more), 1, once_more)
         assert "a thought twice" in (find_thought_fault(twice, question, events) or "")
+
+
+def test_a_short_sentence_may_come_twice():
+    assert find_repeated_sentence(["I look again. It is there.", "I look again. It is here."]) is None
+    assert (
+        find_repeated_sentence(["I look there again.", "No. I look there again."])
+        == "a thought twice: I look there again."
+    )
 
 
 def test_what_a_block_compares_with_is_read_from_it():
