@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from random import Random
 
 import numpy as np
@@ -53,8 +54,8 @@ MOST_TRIED = (1, 2)
 INSIST = 0.9
 # Products that few words fit, at most.
 MOST_RIGHT = 5
-# Variants of a category of which the facts are kept; a real shop has more than there is memory for.
-MOST_KNOWN = 1_000
+# Variants of which the facts are kept, some 20 KB each.
+MOST_KNOWN = 2_000
 # Share of a category's variants that have a measure, at least.
 COMMON_MEASURE = 0.2
 # How a firm signs, and nobody calls it.
@@ -152,19 +153,14 @@ def draft_task(
     return None
 
 
+@lru_cache(MOST_KNOWN)
 def look_up_facts(
     store: Store, counter: VariantTable, place: int
 ) -> tuple[ProductVariant, dict[str, Need], TellingFacts]:
     """A variant, all that can be needed of it, and what can be told: kept, as products are tried again and again."""
-    known = counter.known_facts
-    if place not in known:
-        if len(known) >= MOST_KNOWN:
-            known.clear()
-        thing = get_variant_at(store, counter, place)
-        needs = list_possible_needs(counter, thing)
-        known[place] = thing, needs, TellingFacts(counter, thing, needs)
-    found: tuple[ProductVariant, dict[str, Need], TellingFacts] = known[place]
-    return found
+    thing = get_variant_at(store, counter, place)
+    needs = list_possible_needs(counter, thing)
+    return thing, needs, TellingFacts(counter, thing, needs)
 
 
 def choose_telling_needs(

@@ -145,7 +145,7 @@ def normalize_attribute_name(name: str) -> str:
     return name.replace("_", " ").lower()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class VariantTable:
     """The variants of one leaf category as columns, for many needs against all of them at once."""
 
@@ -173,11 +173,6 @@ class VariantTable:
     @cached_property
     def known_candidates(self) -> dict[tuple[str, str, str], Any]:
         """The same for what is made of a fact's value: its bound, what it is not."""
-        return {}
-
-    @cached_property
-    def known_facts(self) -> dict[int, Any]:
-        """The same for all that can be told of a variant, by its place."""
         return {}
 
     def where(self, needs: Iterable[Need]) -> np.ndarray:
