@@ -1,11 +1,12 @@
 """The command line, made from the stages. A command's own file is imported when that command is typed."""
 
 import argparse
+import atexit
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ def run_command(arguments: Sequence[str] | None, make: Callable[..., Any]) -> in
     """`main`, with the function that builds: here, or as a flow."""
     STOPS.clear()
     look_rarely()
+    end_forks_at_exit()
     for asks in ASKING:
         if signal.getsignal(asks) != signal.SIG_IGN:  # as `nohup` has made this deaf to it
             signal.signal(asks, stop)
@@ -50,6 +52,12 @@ def run_command(arguments: Sequence[str] | None, make: Callable[..., Any]) -> in
         code, said = explain_exit(error)
         print(said, file=sys.stderr)
         return code
+
+
+@cache
+def end_forks_at_exit() -> None:
+    """What workers were forked from would end by itself, but not where it was stopped."""
+    atexit.register(lambda: (runners := sys.modules.get("shopwright.pipeline.runners")) and runners.end_fork_server())
 
 
 # 2 for every other problem: bad input.

@@ -157,11 +157,16 @@ class Origin:
         process = self.process  # another thread may do the same
         if process is not None:
             self.itself.pipe.close()
-            process.join(2 * TO_END)
-            for end in (self.end, end_fork_server):
-                if process.is_alive():
-                    end()
-                    process.join(TO_END)
+            try:
+                process.join(2 * TO_END)
+                for end in (self.end, end_fork_server):
+                    if process.is_alive():
+                        end()
+                        process.join(TO_END)
+            except BaseException:  # asked to stop meanwhile: Python would wait for it in the end, without a limit
+                self.itself.end()
+                end_fork_server()
+                raise
             self.process = None
 
 

@@ -205,6 +205,40 @@ def test_what_is_stopped_when_all_is_done_is_not_waited_for(stopped, monkeypatch
         assert found.make("toys 0", 60, sum, (1, 2)) == 3
 
 
+@pytest.mark.parametrize("stopped", ["origin", "server"])
+def test_asked_to_stop_while_it_is_closed_it_waits_for_nothing(stopped, monkeypatch):
+    with closing(Origin()) as origin:
+        origin.fork().pipe.close()
+        process, server = origin.process, forkserver._forkserver._forkserver_pid
+        os.kill(process.pid if stopped == "origin" else server, signal.SIGSTOP)
+        with monkeypatch.context() as patch:
+            patch.setattr(process, "join", lambda seconds: stop(signal.SIGINT, None))
+            with pytest.raises(KeyboardInterrupt):
+                origin.close()
+        STOPS.clear()
+        process.join(60)
+        assert not process.is_alive()
+
+
+COMMAND = """
+import os, signal, sys
+from shopwright.pipeline.__main__ import main
+from shopwright.pipeline.runners import forkserver, get_fork_server
+get_fork_server()
+print(forkserver._forkserver._forkserver_pid, flush=True)
+os.kill(forkserver._forkserver._forkserver_pid, signal.SIGSTOP)
+sys.exit(main(["list", "--run", sys.argv[1]]))
+"""
+
+
+def test_what_processes_are_forked_from_does_not_outlive_a_command_where_it_was_stopped(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, tmp_path], capture_output=True, text=True, check=False, timeout=60
+    )
+    place = Path(f"/proc/{done.stdout.split()[0]}/stat")
+    assert not place.exists() or place.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
 def test_it_may_be_closed_by_two_at_once_and_starts_nothing_afterwards(monkeypatch):
     monkeypatch.setattr(forks_module, "TO_END", 0.3)
     with closing(Origin()) as origin:

@@ -118,8 +118,7 @@ class OpenAI:
         while True:
             tries += 1
             async with self.lane:
-                if tries == 1:
-                    self.allow()
+                self.allow()  # also where it is tried again: others have paid meanwhile
                 began = monotonic()
                 status, wait, text = await self.post(body)
                 found = parse_completion(text) if status == 200 else None

@@ -179,7 +179,7 @@ class Sandbox:
                 continue
             try:
                 self.start_block(one)
-            except Exception as error:  # noqa: BLE001 - it is of this block alone, and told to who waits for it
+            except BaseException as error:  # noqa: BLE001 - it is of this block alone, and told to who waits for it
                 one.future.set_exception(error)
 
     def start_block(self, one: Block) -> None:
@@ -187,9 +187,15 @@ class Sandbox:
         self.number += 1
         one.number, one.begun, one.tries = self.number, monotonic(), one.tries + 1
         one.text, one.printed = bytearray(), 0
-        code = make_memory_file("code", one.code.encode(errors="replace"))
         one.pipe, theirs = os.pipe()
         os.set_blocking(one.pipe, False)
+        try:
+            code = make_memory_file("code", one.code.encode(errors="replace"))
+        except OSError:
+            os.close(theirs)
+            os.close(one.pipe)
+            one.pipe = -1
+            raise
         link.blocks[one.number] = one
         self.selector.register(one.pipe, selectors.EVENT_READ, lambda: self.read(link, one))
         try:
@@ -229,7 +235,9 @@ class Sandbox:
                     self.stop_root()
                     if not left:
                         ours.close()
-                        raise
+                        raise Problem(
+                            "The sandbox's process did not start; what it said stands above, unless it was killed."
+                        ) from None
         raise AssertionError
 
     def start_root(self) -> socket.socket:
@@ -254,7 +262,7 @@ class Sandbox:
         if needed or not report:
             self.stop_root()
         if not report:
-            raise Problem("The sandbox's process did not start; what it said stands above.")
+            raise ConnectionResetError
         refuse_without(needed)
         tell_lacking(tuple(told["lacking"].items()))
         return ours

@@ -129,6 +129,15 @@ def test_a_request_that_waited_for_room_is_not_sent_when_the_budget_is_used_up(t
         assert (server.count, server.most) == (10, 1)
 
 
+@pytest.mark.parametrize("fault", ["429", "503", "500"])
+def test_what_is_tried_again_is_not_sent_when_the_budget_is_used_up(tmp_path, fault):
+    with Server(Plan({fault: 1})) as server:
+        asks = role(server.url, tmp_path, at_once=2, max_tokens=10)
+        with pytest.raises(BudgetExceeded):
+            list(asks.play(once(prompt(number)) for number in range(8)))
+        assert 1 <= server.struck[""] <= 2
+
+
 def test_what_is_paid_does_not_depend_on_the_order_of_replies():
     replies = [Reply("", prompt_tokens=number, tokens=number) for number in (1, 2, 3)]
     sums = []

@@ -322,6 +322,38 @@ def test_without_work_for_a_while_its_processes_end_and_begin_again_with_it():
         assert box.run("one", "1").text == "1"
 
 
+@pytest.mark.parametrize("error", [SystemExit, CancelledError, Problem])
+def test_whatever_a_trajectorys_events_raise_is_told_to_who_waits_for_it(error):
+    def raises(id):
+        if id == "bad":
+            raise error
+        return events(id)
+
+    with opened() as box:
+        box.events = raises
+        with pytest.raises(error):
+            box.submit("bad", "1").result(60)
+        assert box.submit("two", "1").result(60).text == "1"
+
+
+def test_a_process_that_is_killed_as_it_begins_is_begun_again(monkeypatch):
+    begun = []
+
+    class Killed(subprocess.Popen):
+        def __init__(self, *given, **more):
+            super().__init__(*given, **more)
+            begun.append(self)
+            if len(begun) == 1:
+                self.kill()
+
+    with opened(rest=0.1) as box:
+        while box.thread is not None:
+            time.sleep(0.01)
+        monkeypatch.setattr(subprocess, "Popen", Killed)
+        assert box.run("one", "1").text == "1"
+    assert len(begun) == 2
+
+
 def test_without_work_it_can_be_forgotten_with_all_that_it_knows():
     """A process that builds run after run has one of each run."""
     box = opened(rest=0.1)
