@@ -17,7 +17,6 @@ from hypothesis import settings
 
 from docs.make import small_run
 from shopwright.pipeline.__main__ import main
-from shopwright.pipeline.rubbish import look_rarely
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.sandbox.kernel import WITHOUT
 from shopwright.pipeline.stages import all_stages
@@ -62,7 +61,6 @@ def pytest_collect_file(file_path):
 
 def pytest_collection_finish():
     gc.freeze()
-    look_rarely()  # looking more often takes a sixth of the tests' time
     gc.enable()
 
 

@@ -209,8 +209,8 @@ PLANTED = (
     Planted(
         "what was stopped is waited for in the end",
         "pipeline/forks.py",
-        "            self.process.join(2 * TO_END)\n",
-        "            self.process.join()\n",
+        "                process.join(2 * TO_END)\n",
+        "                process.join()\n",
         "tests/test_worker_pool.py not_waited_for",
         hangs=True,
     ),
