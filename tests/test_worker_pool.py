@@ -1,6 +1,7 @@
 """A shard that hangs, or whose process is killed, is made again by another process, and no other shard with it."""
 
 import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -390,6 +391,18 @@ def test_a_worker_that_is_begun_while_another_error_ends_all_does_not_stay(monke
         monkeypatch.setattr(Worker, "has_ended", ended_meanwhile)
         with pytest.raises(BrokenExecutor):
             found.make("toys 0", 60, slowly, 3)
+
+
+def test_a_build_by_one_process_looks_for_rubbish_rarely_and_then_as_before():
+    before = gc.get_threshold()
+    gc.set_threshold(701, 11, 12)
+    try:
+        assert hands_module.run_here("toys 0", 60, gc.get_threshold)[0] == 100_000
+        with pytest.raises(ZeroDivisionError):
+            hands_module.run_here("toys 0", 60, divmod, 1, 0)
+        assert gc.get_threshold() == (701, 11, 12)
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_nothing_is_begun_once_a_build_was_stopped():

@@ -187,15 +187,13 @@ class Sandbox:
         self.number += 1
         one.number, one.begun, one.tries = self.number, monotonic(), one.tries + 1
         one.text, one.printed = bytearray(), 0
-        one.pipe, theirs = os.pipe()
-        os.set_blocking(one.pipe, False)
+        code = make_memory_file("code", one.code.encode(errors="replace"))
         try:
-            code = make_memory_file("code", one.code.encode(errors="replace"))
+            one.pipe, theirs = os.pipe()
         except OSError:
-            os.close(theirs)
-            os.close(one.pipe)
-            one.pipe = -1
+            os.close(code)
             raise
+        os.set_blocking(one.pipe, False)
         link.blocks[one.number] = one
         self.selector.register(one.pipe, selectors.EVENT_READ, lambda: self.read(link, one))
         try:
@@ -231,20 +229,18 @@ class Sandbox:
                 try:
                     send_message(self.start_root(), {"load": id}, [events, theirs.fileno()])
                     return ours
-                except OSError:  # it ended since it was last used
+                except (OSError, Problem):  # it ended since it was last used, or as it began
                     self.stop_root()
                     if not left:
                         ours.close()
-                        raise Problem(
-                            "The sandbox's process did not start; what it said stands above, unless it was killed."
-                        ) from None
+                        raise
         raise AssertionError
 
     def start_root(self) -> socket.socket:
         """The process that all others are copies of. Raises Problem where the machine lacks what it needs."""
         if self.root is not None:
             return self.root
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.root, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = ["-m", "shopwright.pipeline.sandbox.worker", self.limits.to_json(), ",".join(read_waived_means())]
         with theirs:
             self.process = subprocess.Popen(
@@ -255,17 +251,16 @@ class Sandbox:
                 cwd="/",
                 start_new_session=True,
             )
-        self.root = ours
-        report = ours.recv(LINES)
+        report = self.root.recv(LINES)
         told = json.loads(report) if report else {}
         needed = told.get("needed")
         if needed or not report:
             self.stop_root()
         if not report:
-            raise ConnectionResetError
+            raise Problem("The sandbox's process did not start, or was killed; if it said why, that stands above.")
         refuse_without(needed)
         tell_lacking(tuple(told["lacking"].items()))
-        return ours
+        return self.root
 
     def read(self, link: Link, one: Block) -> None:
         before = one.printed

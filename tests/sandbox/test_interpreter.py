@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import errno
 import gc
 import os
 import re
@@ -352,6 +353,24 @@ def test_a_process_that_is_killed_as_it_begins_is_begun_again(monkeypatch):
         monkeypatch.setattr(subprocess, "Popen", Killed)
         assert box.run("one", "1").text == "1"
     assert len(begun) == 2
+
+
+def test_what_the_machine_lacks_to_begin_it_is_told_as_it_is_and_leaves_nothing_open(monkeypatch):
+    with opened(rest=0.1) as box:
+        while box.thread is not None:
+            time.sleep(0.01)
+        box.pause = 60
+
+        def lacks(*_, **__):
+            raise OSError(errno.EMFILE, "Too many open files")
+
+        monkeypatch.setattr(subprocess, "Popen", lacks)
+        there = set()
+        for _ in range(3):
+            with pytest.raises(OSError, match="Too many open files"):
+                box.run("one", "1")
+            there.add(len(os.listdir("/proc/self/fd")))
+        assert len(there) == 1
 
 
 def test_without_work_it_can_be_forgotten_with_all_that_it_knows():
