@@ -63,14 +63,11 @@ def split_of_customer(number: int) -> Split:
     return next(split for split, upto in BY_SPLIT if place < upto)
 
 
-COLUMNS = ["id", "trajectory_id", "question", "sql", "answer", "shape", "kind", "split", "idle_conditions"]
-
-
-def iterate_question_rows(questions: Dataset[Question]) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Every row with the place where it stands."""
+def iterate_question_rows(questions: Dataset[Question], *columns: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Some columns of every row, with the place where it stands."""
     for path in questions.files:
         first = 0
-        for batch in read_row_groups(path, COLUMNS):
+        for batch in read_row_groups(path, list(columns)):
             for row, found in enumerate(batch.to_pylist()):
                 yield str(path), first + row, found
             first += batch.num_rows
@@ -79,7 +76,7 @@ def iterate_question_rows(questions: Dataset[Question]) -> Iterator[tuple[str, i
 def questions_of_a_trajectory_differ(questions: Dataset[Question]) -> Iterable[Fault]:
     """No near-duplicates within a trajectory."""
     bags: dict[str, DistinctBags] = defaultdict(DistinctBags)
-    for file, row, found in iterate_question_rows(questions):
+    for file, row, found in iterate_question_rows(questions, "trajectory_id", "question"):
         if not bags[found["trajectory_id"]].add(collect_bag_of_words(found["question"])):
             yield Fault(file, row, "near-duplicate of another question on the same trajectory")
 
@@ -87,7 +84,7 @@ def questions_of_a_trajectory_differ(questions: Dataset[Question]) -> Iterable[F
 def splits_share_nothing(questions: Dataset[Question]) -> Iterable[Fault]:
     """No two splits share a customer, a query or a question; case, signs and little words make no difference."""
     owners: dict[tuple[str, Any], str] = {}
-    for file, row, found in iterate_question_rows(questions):
+    for file, row, found in iterate_question_rows(questions, "trajectory_id", "question", "sql", "shape", "split"):
         keys = {
             "a customer": found["trajectory_id"].rpartition("-")[0],
             "a query": normalize_query_text(found["sql"]) if found["shape"] == WRITTEN else found["sql"],
@@ -111,7 +108,8 @@ def few_conditions_are_idle(questions: Dataset[Question]) -> Iterable[Fault]:
 
     Questions that a model wrote carry the figure and are not limited: they are not drawn again.
     """
-    rows = [each for each in iterate_question_rows(questions) if each[2]["shape"] != WRITTEN]
+    every = iterate_question_rows(questions, "shape", "idle_conditions")
+    rows = [each for each in every if each[2]["shape"] != WRITTEN]
     idle = [(file, row) for file, row, found in rows if found["idle_conditions"]]
     for file, row in idle[max_alike(IDLE, len(rows) - len(idle)) :]:
         yield Fault(file, row, "one more question whose answer is the same without one of its conditions")
@@ -123,7 +121,7 @@ def no_shape_or_answer_is_too_common(questions: Dataset[Question]) -> Iterable[F
     One question of a shape, and one with an answer, is always allowed. The excess is taken from the end, until both hold.
     Written questions have no shapes, and their kind stands for one: each kind may be as common as it is.
     """
-    rows = list(iterate_question_rows(questions))
+    rows = list(iterate_question_rows(questions, "shape", "kind", "answer"))
     kept = list(range(len(rows)))
     while over := dict(list_too_common(kept, rows)):
         for number, reason in over.items():
