@@ -63,7 +63,8 @@ class Worker:
 
     def has_ended(self) -> bool:
         """While it is not called: what is there to be read then is the end of its pipe."""
-        return self.ended or self.pipe.poll()
+        self.ended = self.ended or self.pipe.poll()
+        return self.ended
 
     def end(self) -> None:
         if not self.ended:  # else its number may be another process's by now

@@ -318,11 +318,17 @@ def list_stopped(mark):
     return found
 
 
-def test_a_worker_that_has_ended_is_not_killed_again_by_its_number(monkeypatch):
+@pytest.mark.parametrize("idle", [False, True])
+def test_a_worker_that_has_ended_is_not_killed_again_by_its_number(idle, monkeypatch):
     with a_pool(2) as found:
         worker = found.idle.get()
-        with pytest.raises(BrokenExecutor):
-            worker.call(60, kill_myself)
+        if idle:
+            os.kill(worker.pid, signal.SIGKILL)
+            while not worker.has_ended():
+                time.sleep(0.01)
+        else:
+            with pytest.raises(BrokenExecutor):
+                worker.call(60, kill_myself)
         killed = []
         monkeypatch.setattr(os, "kill", lambda pid, how: killed.append(pid))
         worker.end()

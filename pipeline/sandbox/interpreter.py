@@ -17,7 +17,7 @@ import sys
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -334,7 +334,7 @@ class Sandbox:
     def fail(self, error: BaseException) -> None:
         running = chain.from_iterable(link.blocks.values() for link in self.links.values())
         for one in [*self.waiting, *running]:
-            if not one.future.done():
+            with suppress(InvalidStateError):  # done, or cancelled by who waited for it
                 one.future.set_exception(error)
 
     def end(self) -> None:

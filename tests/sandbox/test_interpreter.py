@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from ast import literal_eval
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -28,7 +28,7 @@ import pytest
 from shopwright.pipeline.arrow import arrow_schema
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.sandbox.execute import Limits
-from shopwright.pipeline.sandbox.interpreter import MOST_PROCESSES, Sandbox
+from shopwright.pipeline.sandbox.interpreter import MOST_PROCESSES, Block, Sandbox
 from shopwright.schemas.samples import Event
 
 LIMITS = Limits(cpu=2, wall=5.0, shown=200)
@@ -335,6 +335,20 @@ def test_whatever_a_trajectorys_events_raise_is_told_to_who_waits_for_it(error):
         with pytest.raises(error):
             box.submit("bad", "1").result(60)
         assert box.submit("two", "1").result(60).text == "1"
+
+
+def test_an_error_of_the_sandbox_itself_is_told_to_all_that_wait_but_for_those_that_gave_up():
+    with opened(rest=0.1) as box:
+        while box.thread is not None:
+            time.sleep(0.01)
+        gave_up, waits = Future(), Future()
+        gave_up.cancel()
+        box.waiting.extend(Block("one", "1", each) for each in (gave_up, waits))
+        box.fail(OSError("no memory"))
+        box.waiting.clear()
+    assert gave_up.cancelled()
+    with pytest.raises(OSError, match="no memory"):
+        waits.result(0)
 
 
 def test_a_process_that_is_killed_as_it_begins_is_begun_again(monkeypatch):
