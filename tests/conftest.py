@@ -17,6 +17,7 @@ from hypothesis import settings
 
 from docs.make import small_run
 from shopwright.pipeline.__main__ import main
+from shopwright.pipeline.rubbish import look_rarely
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.sandbox.kernel import WITHOUT
 from shopwright.pipeline.stages import all_stages
@@ -62,6 +63,7 @@ def pytest_collect_file(file_path):
 def pytest_collection_finish():
     gc.freeze()
     gc.enable()
+    look_rarely()  # as commands do
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
@@ -118,7 +120,7 @@ def digest_project():
     found = hashlib.sha256(repr(versions).encode())
     files = (path for top in ("pipeline", "schemas", "prompts", "data/reference") for path in (HOME / top).rglob("*.*"))
     for path in sorted([*files, HOME / "docs" / "make.py", Path(__file__)]):
-        if path.is_file() and path.suffix != ".pyc":
+        if path.is_file() and "__pycache__" not in path.parts:
             found.update(f"{path.relative_to(HOME)} {hashlib.sha256(path.read_bytes()).hexdigest()}".encode())
     return found.hexdigest()[:16]
 

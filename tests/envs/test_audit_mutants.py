@@ -35,8 +35,10 @@ AUDITED = ("bundle_planning", "one_seller", "order_tracking", "policy_qa", "prod
 
 @pytest.fixture(scope="module")
 def learnt():
-    """Of the envs as they are, and of no more than these tests audit: drawing all the others takes most of the time."""
-    return LearntWords(list(draw_training_tasks(world(), AUDITED)))
+    """Of the envs as they are, of no more than these tests audit, and of few tasks: drawing them takes most of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shopwright.pipeline.envs.learnt_words.TASKS", 30)
+        return LearntWords(list(draw_training_tasks(world(), AUDITED)))
 
 
 @pytest.fixture

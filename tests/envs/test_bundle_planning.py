@@ -23,7 +23,7 @@ from tests.envs.test_substitution import mug, shop
 
 ENV = BundlePlanning()
 LEVELS = range(13)
-EACH = 20
+EACH = 12
 goal_of, score = partial(parse_goal, ENV), partial(score_answer, ENV)
 shop_of = partial(open_shop, ENV)
 

@@ -33,7 +33,7 @@ from shopwright.schemas.tasks import Action, Answer, Call, Task
 HOME = Path(__file__).parents[2]
 ENVS = list(all_envs())
 LEVELS = range(13)
-SEEDS = range(5)
+SEEDS = range(3)
 every_env = pytest.mark.parametrize("name", ENVS)
 
 
@@ -43,7 +43,7 @@ def tasks():
 
 
 class Tasks(dict):
-    """Five of each env and level; those of an env are drawn when they are first asked for."""
+    """Three of each env and level; those of an env are drawn when they are first asked for."""
 
     def __missing__(self, name):
         self[name] = [draw(name, level, seed) for level in LEVELS for seed in SEEDS]
@@ -206,7 +206,7 @@ def test_another_process_draws_and_plays_the_same(world):
 
 @every_env
 def test_an_episode_can_be_played_again_and_sent(world, tasks, name):
-    each = episode(world, tasks[name][40])
+    each = episode(world, tasks[name][24])
     first = play_episode(each, play_solution)
     turns = list(each.turns)
     assert play_episode(each, play_solution) == first
@@ -283,16 +283,15 @@ def moved(datasets, request):
 @every_env
 def test_ids_and_the_order_of_rows_do_not_change_a_reward(moved, name):
     world, other, text = moved
-    for level in (0, 3, 6, 9):
-        for seed in range(2):
-            task = draw_task(get_env(name), world, level, seed)
-            there = Task.model_validate_json(text(task.model_dump_json()))
-            there = there.model_copy(update={"id": task.id})  # the shopper's dice hang on it
-            for player in (play_solution, ENV_BASELINES["first-result"]):
-                each = episode(world, task)
-                reward = play_episode(each, player)
-                actions = [text(turn.action) for turn in each.turns]
-                assert kept(replayed(other, there, actions)) == kept(reward), task.id
+    for seed, level in enumerate((0, 3, 6, 9)):
+        task = draw_task(get_env(name), world, level, seed)
+        there = Task.model_validate_json(text(task.model_dump_json()))
+        there = there.model_copy(update={"id": task.id})  # the shopper's dice hang on it
+        for player in (play_solution, ENV_BASELINES["first-result"]):
+            each = episode(world, task)
+            reward = play_episode(each, player)
+            actions = [text(turn.action) for turn in each.turns]
+            assert kept(replayed(other, there, actions)) == kept(reward), task.id
 
 
 # Harder, not easier

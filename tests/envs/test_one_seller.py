@@ -28,7 +28,7 @@ from tests.envs.test_substitution import mug, shop
 
 ENV = OneSeller()
 LEVELS = range(13)
-EACH = 20
+EACH = 12
 goal_of, score = partial(parse_goal, ENV), partial(score_answer, ENV)
 
 

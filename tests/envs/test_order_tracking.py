@@ -26,7 +26,7 @@ from tests.envs.past_orders import shop
 
 ENV = OrderTracking()
 LEVELS = range(13)
-EACH = 60
+EACH = 36
 
 
 @pytest.fixture(scope="module")

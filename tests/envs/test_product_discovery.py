@@ -28,7 +28,7 @@ from tests.envs.play import ask_all
 
 ENV = ProductDiscovery()
 LEVELS = range(13)
-EACH = 24
+EACH = 14
 DIRECTIONS = {"price": "at most", "shipping days": "at most", "rating": "at least"}
 
 

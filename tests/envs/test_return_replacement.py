@@ -16,7 +16,7 @@ from tests.envs.past_orders import shop
 
 ENV = ReturnReplacement()
 LEVELS = range(13)
-EACH = 60
+EACH = 36
 
 
 @pytest.fixture(scope="module")
