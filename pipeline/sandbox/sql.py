@@ -24,6 +24,7 @@ LIMITS = {
     "max_temp_directory_size": "0B",
     "temp_directory": "",
     "threads": "1",
+    "async_threads": "0",  # eight by default, for files, which it reaches none of
 }
 # As sqlglot names them. None makes a longer text, or more rows, than it is given together.
 FUNCTIONS = frozenset(

@@ -20,7 +20,15 @@ from random import Random
 from typing import Any
 
 from shopwright.pipeline.problem import Problem
-from shopwright.pipeline.shop.policy_families import Family, Side, draw_topic, load_families
+from shopwright.pipeline.shop.policy_families import (
+    Clause,
+    Family,
+    Side,
+    count_facts,
+    draw_rules,
+    load_families,
+    phrase_topic,
+)
 from shopwright.pipeline.shop.policy_rules import Rule, Topic
 from shopwright.pipeline.shop.store import Customer, Item
 from shopwright.pipeline.words import split_words
@@ -43,15 +51,32 @@ class ShopPolicies:
     side: Side
 
     @cached_property
+    def rules_so_far(self) -> dict[str, tuple[list[Clause], Random]]:
+        """The rules of topics that have no words yet, and the dice for these."""
+        return {}
+
+    @cached_property
     def topics_so_far(self) -> dict[str, Topic]:
-        """Topics that were drawn so far."""
+        """Topics that were put into words so far."""
         return {}
 
     def topic(self, name: str) -> Topic:
         """A topic as this shop has it, or would have it."""
         if name not in self.topics_so_far:
-            self.topics_so_far[name] = draw_topic(load_families()[name], self.side, Random(f"{self.id}/{name}"))
+            self.topics_so_far[name] = phrase_topic(load_families()[name], *self.draw_rules(name))
+            del self.rules_so_far[name]
         return self.topics_so_far[name]
+
+    def draw_rules(self, name: str) -> tuple[list[Clause], Random]:
+        if name not in self.rules_so_far:
+            random = Random(f"{self.id}/{name}")
+            self.rules_so_far[name] = draw_rules(load_families()[name], self.side, random), random
+        return self.rules_so_far[name]
+
+    def count_facts(self, name: str) -> int:
+        """On how many facts an answer to this topic depends; for this it needs no words."""
+        found = self.topics_so_far.get(name)
+        return len(found.facts) if found else count_facts(load_families()[name], self.draw_rules(name)[0])
 
     def covers(self, name: str) -> bool:
         """Whether the shop says anything about a topic."""

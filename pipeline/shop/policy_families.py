@@ -160,13 +160,23 @@ def load_wording() -> dict[str, Any]:
 
 def draw_topic(family: Family, side: Side, random: Random) -> Topic:
     """One shop's rules of a family, of the combinations that this side may have."""
+    return phrase_topic(family, draw_rules(family, side, random), random)
+
+
+def draw_rules(family: Family, side: Side, random: Random) -> list[Clause]:
+    """The same before they have words, which take as long again."""
     for _ in range(TRIES):
         first, *rest = draw_clauses(family, random)
         for base in random.sample(family.base, len(family.base)):
             clauses = [replace(first, value=base), *rest]
             if len(rest) >= FEWEST_BRANCHES and side_of_clauses(family, clauses) == side and is_sound(family, clauses):
-                return phrase_topic(family, clauses, random)
+                return clauses
     raise ValueError(f"{family.name} has no rules for {side}: give it more alternatives")
+
+
+def count_facts(family: Family, clauses: list[Clause]) -> int:
+    """On how many facts an answer depends."""
+    return len({*chain.from_iterable(each.when for each in clauses), *filter(None, [family.of])})
 
 
 def side_of_clauses(family: Family, clauses: list[Clause]) -> Side:

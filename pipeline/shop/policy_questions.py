@@ -162,13 +162,13 @@ def mean_fact(name: str, value: Told) -> tuple[str, dict[str, str]]:
 def draw_quick_question(policies: ShopPolicies, random: Random, speaker: Speaker) -> tuple[str, list[str]]:
     """A short question about the policies with everything that it needs in it, as somebody asks it, and every answer that is right."""
     numbers = [
-        policies.topic(name)  # only these are drawn
+        name
         for name, family in load_families().items()
         if family.kind == "number" and policies.covers(name) and not is_held_out("topics", [name])
     ]
-    short = sorted(numbers, key=lambda topic: len(topic.facts))[:SHORT]
+    short = sorted(numbers, key=policies.count_facts)[:SHORT]
     while True:
-        topic = random.choice(short)
+        topic = policies.topic(random.choice(short))
         facts = draw_case(topic, random.choice((1, 2)), random)
         if facts is not None:
             value = topic.outcome(facts).value

@@ -65,7 +65,11 @@ def check_end(build, undisturbed, codes=(0, 3)):
     ("who", "how", "seed"),
     [
         pytest.param(
-            who, how, seed, id=f"{who}-{how.name}-{seed}", marks=[] if (seed, (place + other) % 2) == (1, 0) else pytest.mark.slow
+            who,
+            how,
+            seed,
+            id=f"{who}-{how.name}-{seed}",
+            marks=[] if (seed, (place + other) % 2) == (1, 0) else pytest.mark.slow,
         )
         for place, who in enumerate(WHO)
         for other, how in enumerate([signal.SIGKILL, signal.SIGSTOP])

@@ -1,5 +1,6 @@
 """SQL that others wrote: what may run over `events`, what may not, and what a connection can reach by itself."""
 
+import os
 from datetime import datetime
 
 import duckdb
@@ -313,6 +314,14 @@ def test_a_query_that_wants_much_memory_fails_and_leaves_nothing_on_the_disk(con
 
 def test_a_query_takes_one_core(connection):
     assert connection.execute("SELECT CURRENT_SETTING('threads')").fetchone() == (1,)
+
+
+def test_it_begins_no_thread():
+    """Each trajectory that is asked about has two of them in each worker, and a machine may allow few threads."""
+    before = len(os.listdir("/proc/self/task"))
+    found = connect_confined()
+    found.execute("SELECT 1").fetchall()
+    assert len(os.listdir("/proc/self/task")) == before
 
 
 def test_as_written_a_query_is_not_rewritten():

@@ -168,6 +168,12 @@ def test_a_shop_is_the_same_whenever_its_topics_are_drawn():
     late = again.topic("warranty")
     assert late == first.topics.get("warranty", late)
     assert first.rules == again.rules
+    counted = policies.ShopPolicies(USUAL, "train")
+    assert {name: counted.count_facts(name) for name in first.topics} == {
+        name: len(topic.facts) for name, topic in first.topics.items()
+    }
+    assert counted.rules == first.rules
+    assert counted.count_facts("warranty") == len(late.facts)
 
 
 def digest(found):
