@@ -34,12 +34,12 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 """Else what tests start would be deaf to them where these run in the background of a script, or under `nohup`."""
 LONGEST = """
-    test_forks.py test_phrases.py test_flows.py test_look.py test_contract.py test_run.py test_docs.py test_storage.py test_kills.py test_app.py test_model_server.py
+    test_forks.py test_flows.py test_contract.py test_phrases.py test_look.py test_run.py test_docs.py test_storage.py test_kills.py test_app.py test_model_server.py
     test_reading.py test_policy_qa.py test_shop.py test_play.py test_stage.py test_processes.py test_evaluate.py test_questions.py
     test_feasibility.py test_substitution.py test_verify.py test_realism.py test_certificates.py test_trajectories.py test_asked.py
     test_text_alone.py test_cli.py test_report.py test_audit.py test_browse.py test_any_catalog.py test_unanswered.py
 """.split()
-"""Begun first where several processes share the files: one that is begun last keeps the others waiting."""
+"""Begun first where several processes share the files: one that is begun last keeps the others waiting. One of the first three builds what most look at."""
 HOME = Path(__file__).parents[1]
 KEPT = HOME / ".pytest_cache" / "runs"
 settings.register_profile("shopwright", deadline=None, derandomize=True, max_examples=200)

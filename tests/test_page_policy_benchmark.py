@@ -55,6 +55,7 @@ def make_shop(shown="all"):
     return page_policy.Shop(situation, page_policy.learn_words(tasks()), Features(), shown)
 
 
+@pytest.mark.slow
 def test_what_a_solver_did_is_learnt_and_so_is_what_is_paid():
     shop, asked = make_shop(), [(task, "single") for task in tasks()]
     solved = {task.id: [step.action for step in play_task(task, "single").steps] for task in tasks()}

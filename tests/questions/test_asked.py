@@ -359,12 +359,15 @@ def judging(sql, times=9):
 @pytest.mark.parametrize(
     ("sql", "reason"),
     [
-        ("SELECT MAX(brand) || 'x' FROM events", "it disagrees with the first answering: its SQL gives "),
-        ("SELECT brand FROM events", "many rows of result"),
-        ("SELECT * FROM read_csv('x')", "reads read_csv, not events."),
-        ("", "0 statements, not one."),
+        pytest.param(
+            "SELECT MAX(brand) || 'x' FROM events",
+            "it disagrees with the first answering: its SQL gives ",
+            id="another answer",
+        ),
+        pytest.param("SELECT brand FROM events", "many rows of result", id="many rows", marks=pytest.mark.slow),
+        pytest.param("SELECT * FROM read_csv('x')", "reads read_csv, not events.", id="a file"),
+        pytest.param("", "0 statements, not one.", id="nothing", marks=pytest.mark.slow),
     ],
-    ids=["another answer", "many rows", "a file", "nothing"],
 )
 def test_a_judge_who_errs_is_asked_once_more(trajectories, tmp_path, right, sql, reason):
     first = next(place for place, row in enumerate(right) if row.answer_type == "text")
