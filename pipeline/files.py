@@ -155,7 +155,17 @@ def check_footer(footer: pq.FileMetaData, path: Path) -> None:
 def filesystem_of(path: Path) -> Any:
     """The fsspec file system of a path that is not here."""
     found: Any = path
+    if found.fs.async_impl:
+        from fsspec.asyn import get_loop
+
+        get_loop().set_exception_handler(tell_unless_lost)
     return found.fs
+
+
+def tell_unless_lost(loop: Any, context: dict[str, Any]) -> None:
+    """What nobody waited for, as asyncio tells it, but for a connection that was lost: who asked is told of that, in a line."""
+    if not isinstance(context.get("exception"), ConnectionError):
+        loop.default_exception_handler(context)
 
 
 def path_in_filesystem(path: Path) -> str:

@@ -86,7 +86,8 @@ paid as (
 ),
 ordered as (
     select persona_id as who, avg(total) as mean, count(*) filter (placed > ended - interval 90 day) as orders
-    from orders join (select distinct who, ended from act) on who = persona_id group by persona_id
+    from orders join (select distinct who, ended from act) on who = persona_id
+    where persona_id between $first and $last group by persona_id
 )
 select who, coalesce(below, 0), coalesce(again, 0), coalesce(mean, 0), coalesce(spent, 0)::double, coalesce(orders, 0),
     least(30, days), least(90, days)
@@ -165,7 +166,7 @@ select who, list(price order by price)::double[] from act where a = 'add to Cart
     "sizes": """
 with line as (
     select persona_id as who, placed, unnest(lines) as x, generate_subscripts(lines, 1) as place from orders
-    where persona_id in (select who from act)
+    where persona_id between $first and $last and persona_id in (select who from act)
 ),
 choice as (
     select line.*, unnest(choices) as y, generate_subscripts(choices, 1) as spot
@@ -186,11 +187,16 @@ def person_is_the_personas(
     """What does not come from the log is the persona's, or what its own dice say."""
     ids = batch["id"].to_pylist()
     people = {one.id: one for one in read_matching_records(personas, "id", ids)}
-    begun: dict[str, date] = {}
-    for days in trajectories.batches(["persona_id", "start"]):
-        here = days.filter(pc.is_in(days["persona_id"], value_set=pa.array(ids, pa.string())))
-        begun |= zip(here["persona_id"].to_pylist(), here["start"].cast(pa.date32()).to_pylist(), strict=True)
+    begun = trajectories.once(map_first_days)
     return [other_person(row, people.get(row["id"]), begun.get(row["id"])) for row in batch.to_pylist()]
+
+
+def map_first_days(trajectories: Dataset[Trajectory]) -> dict[str, date]:
+    """The day on which each customer's log begins."""
+    found: dict[str, date] = {}
+    for batch in trajectories.batches(["persona_id", "start"]):
+        found |= zip(batch["persona_id"].to_pylist(), batch["start"].cast(pa.date32()).to_pylist(), strict=True)
+    return found
 
 
 def other_person(row: dict[str, Any], person: Persona | None, begun: date | None) -> str | None:
@@ -458,24 +464,27 @@ def profiles(
 
 
 def read_chosen_rows(
-    trajectories: Dataset[Trajectory], rows: np.ndarray, columns: list[str]
+    dataset: Dataset[Any], rows: np.ndarray, columns: list[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """These rows, ascending, without reading a row group that has none of them."""
     if not len(rows):
         return
     first = int(rows[0])
-    for batch in trajectories.slices(range(first, int(rows[-1]) + 1), columns):
+    for batch in dataset.slices(range(first, int(rows[-1]) + 1), columns):
         here = rows[(rows >= first) & (rows < first + len(batch))] - first
         first += len(batch)
         yield batch.take(pa.array(here))
 
 
 def read_matching_records(dataset: Dataset[Any], column: str, wanted: Sequence[str]) -> Iterator[Any]:
-    """The records with one of these texts in a column."""
+    """The records with one of these texts in a column, which is read before the others are."""
     texts = pa.array(wanted, pa.string())
-    for batch in dataset.batches():
-        here = batch.filter(pc.is_in(batch[column], value_set=texts))
-        yield from (dataset.makes.model_validate(row) for row in here.to_pylist())
+    found = [
+        pc.is_in(batch[column], value_set=texts).to_numpy(zero_copy_only=False) for batch in dataset.batches([column])
+    ]
+    rows = np.flatnonzero(np.concatenate([np.zeros(0, bool), *found]))
+    for batch in read_chosen_rows(dataset, rows):
+        yield from (dataset.makes.model_validate(row) for row in batch.to_pylist())
 
 
 def read_variant_choices(variants: Dataset[Variant], wanted: Iterable[str]) -> dict[str, list[Choice]]:

@@ -1,5 +1,7 @@
 """A run on object storage: the same bytes as here, gone on with after a kill, one build at a time."""
 
+import asyncio
+import gc
 import json
 import os
 import re
@@ -16,7 +18,7 @@ import pytest
 
 from shopwright.pipeline import files
 from shopwright.pipeline.__main__ import explain_exit
-from shopwright.pipeline.files import path_of, send, write_whole
+from shopwright.pipeline.files import filesystem_of, path_of, send, write_whole
 from shopwright.pipeline.models.base import Reply
 from shopwright.pipeline.models.replies import Replies
 from shopwright.pipeline.problem import Problem
@@ -318,6 +320,26 @@ def test_storage_that_fails_while_duckdb_reads_is_told_in_one_line(tmp_path, mon
     assert (code, words.count("\n")) == (3, 0)
     assert re.match(f"shopwright: error: (?:{said})", words)
     s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.mark.parametrize(("error", "told"), [(ConnectionResetError, False), (ValueError, True)])
+def test_a_connection_that_is_lost_is_told_by_who_asked_alone(bucket, caplog, error, told):
+    """An HTTP library may leave the end of a connection in a task that nobody waits for."""
+    from fsspec.asyn import get_loop
+
+    async def leave():
+        async def fail():
+            raise error("nobody waits for this")
+
+        await asyncio.wait([asyncio.create_task(fail())])
+
+    filesystem_of(path_of(bucket))
+    asyncio.run_coroutine_threadsafe(leave(), get_loop()).result(10)
+    gc.collect()
+    deadline = time.monotonic() + (10 if told else 0)
+    while "nobody waits for this" not in caplog.text and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert ("nobody waits for this" in caplog.text) == told
 
 
 def test_a_text_is_there_whole_or_as_it_was(bucket):
