@@ -158,13 +158,8 @@ def load_wording() -> dict[str, Any]:
     return read_policy_file("wording")
 
 
-def draw_topic(family: Family, side: Side, random: Random) -> Topic:
-    """One shop's rules of a family, of the combinations that this side may have."""
-    return phrase_topic(family, draw_rules(family, side, random), random)
-
-
 def draw_rules(family: Family, side: Side, random: Random) -> list[Clause]:
-    """The same before they have words, which take as long again."""
+    """One shop's rules of a family, of the combinations that this side may have, before `phrase_topic` gives them words, which takes as long again."""
     for _ in range(TRIES):
         first, *rest = draw_clauses(family, random)
         for base in random.sample(family.base, len(family.base)):
@@ -280,6 +275,7 @@ def fits_branch(branch: Branch, clause: Clause) -> bool:
 
 
 def phrase_topic(family: Family, clauses: list[Clause], random: Random) -> Topic:
+    """A topic of these rules; `random` goes on where it drew them."""
     rules = [phrase_rule(family, number, clause, random) for number, clause in enumerate(clauses, 1)]
     order: str = random.choice(load_wording()["order"])
     first = rules[0]

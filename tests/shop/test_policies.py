@@ -25,12 +25,13 @@ from shopwright.pipeline.shop.policy_families import (
     Branch,
     Clause,
     Family,
-    draw_topic,
+    draw_rules,
     is_sound,
     load_families,
     load_policy_facts,
     phrase_amount,
     phrase_change,
+    phrase_topic,
     read_policy_file,
 )
 from shopwright.pipeline.shop.policy_questions import (
@@ -58,6 +59,10 @@ CLAUSE = re.compile(
 )
 DELIVERED = datetime(2024, 5, 10, 15)
 BANK = load_grammar_bank("envs")
+
+
+def draw_topic(family, side, random):
+    return phrase_topic(family, draw_rules(family, side, random), random)
 
 
 @cache
