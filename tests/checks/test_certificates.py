@@ -25,7 +25,7 @@ from shopwright.pipeline.envs.episode import draw_task
 from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.pipeline.shop.policies import load_policies
 from shopwright.pipeline.shop.user_simulator import SimulatorReply
-from shopwright.schemas.certificates import AnyOf, End, Infeasible, Malformed, describe, parse_certificate
+from shopwright.schemas.certificates import AnyOf, End, Infeasible, Lines, Malformed, describe, parse_certificate
 
 LEVELS = (0, 3, 6, 9, 12)
 SEEDS = range(6)
@@ -193,6 +193,19 @@ def test_what_cannot_be_had_has_no_substitute_for_another_device(catalog):
 
 def test_beside_a_product_that_is_not_there_none_is_tried(world):
     assert list(check.list_wrong_ends(world.store, End(some_of=("no such product",)))) == []
+
+
+def test_beside_a_cart_each_of_its_lines_is_tried_in_each_other_variant(world):
+    rows = [row for row in range(200) if len(world.store.options(row)) > 1][:2]
+    lines = [
+        Lines(product_id=world.store.ids[row].as_py(), variants=[world.store.options(row)[0].id], quantity=1)
+        for row in rows
+    ]
+    found = list(check.list_wrong_ends(world.store, End(cart=lines)))
+    assert [[line.variants[0] for line in end.cart] for end in found] == [
+        *([option.id, lines[1].variants[0]] for option in world.store.options(rows[0])[1:]),
+        *([lines[0].variants[0], option.id] for option in world.store.options(rows[1])[1:]),
+    ]
 
 
 def test_a_list_may_cost_all_of_its_budget_and_not_a_cent_more(world):

@@ -119,6 +119,15 @@ def test_a_number_in_digits_or_words_stands_in_what_was_printed(visible_rollouts
 
 
 @pytest.mark.parametrize(
+    ("said", "unknown"), [("Those are 17 days.", []), ("Those are 19 days.", ["19"]), ("Those are 17.", ["17"])]
+)
+def test_a_number_of_days_is_that_of_the_window(visible_rollouts, said, unknown):
+    sql = "SELECT brand FROM events WHERE DATE(timestamp) BETWEEN '2024-05-04' AND '2024-05-20'"
+    question = visible_rollouts[0][1].model_copy(update={"question": "Which are there?", "sql": sql})
+    assert list(find_unknown_numbers(said, Known(question, [""]), "")) == unknown
+
+
+@pytest.mark.parametrize(
     ("thought", "wrong"),
     [
         ("The whole log has 3 purchases.", False),

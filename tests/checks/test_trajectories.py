@@ -436,6 +436,11 @@ def test_a_recorded_promotion_that_is_not_the_catalogs_fails(why, built, change)
     assert why(row) != [set()]
 
 
+def test_what_is_met_first_goes_through_the_funnel_too(why, row):
+    place = places(row, "click")[0]
+    assert FUNNEL in set.union(*why(with_event(row, place, action_type="add to Cart")))
+
+
 # Clicks
 
 
