@@ -671,6 +671,12 @@ CASES = {
         asked("clicks_on_product", Count(of=Pick(action=CLICK, product=Mention(brand="Brindle", parts=("sand",))))),
         {UNNAMED},
     ),
+    "a word of one product's name alone": (
+        asked(
+            "clicks_on_product", Count(of=Pick(action=CLICK, product=Mention(brand="Brindle", parts=("hall runner",))))
+        ),
+        {UNNAMED},
+    ),
     "what a lamp is made of for the lamp": (
         asked(
             "clicks_on_product", Count(of=Pick(action=CLICK, product=Mention(brand="Norrvik", parts=("oak", "white"))))
