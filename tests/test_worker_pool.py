@@ -100,6 +100,11 @@ def slowly(seconds):
     return seconds
 
 
+def tell_and_sleep(begun, seconds):
+    begun.touch()
+    time.sleep(seconds)
+
+
 def fails():
     raise TimeoutError("of its own")
 
@@ -163,10 +168,11 @@ def test_what_cannot_be_learnt_ends_no_build(learn, monkeypatch):
         assert found.make("toys 0", 60, sum, (1, 2)) == 3
 
 
-def test_an_origin_that_is_killed_takes_its_workers_along_and_others_make_their_shards():
+def test_an_origin_that_is_killed_takes_its_workers_along_and_others_make_their_shards(tmp_path):
+    begun = tmp_path / "begun"
     with ThreadPoolExecutor(1) as threads, a_pool(4) as found:
-        other = threads.submit(found.make, "toys 4", 60, slowly, 20)
-        while found.idle.qsize() == 4:
+        other = threads.submit(found.make, "toys 4", 60, tell_and_sleep, begun, 20)
+        while not begun.exists():  # one that is lent and not called yet would be replaced, as if it had been idle
             time.sleep(0.01)
         found.origin.end()
         assert isinstance(other.exception(), WorkerDied)
