@@ -261,6 +261,7 @@ print(json.dumps(told))
 """
 
 
+@pytest.mark.slow
 def test_an_environment_that_is_wrong_is_told_what_was_expected_and_what_was_found(follow, tmp_path):
     """Each of its methods in its own words, where a row of it is held back."""
     page = HOME / "docs" / "add-an-environment.md"

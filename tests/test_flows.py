@@ -300,7 +300,7 @@ def test_shards_are_shown_as_a_bar_that_reaches_its_end(released, server):
     assert {bar["data"] for bar in bars if bar["description"].startswith("personas")} == {100.0}
 
 
-@pytest.mark.parametrize("to", ["hub", ""])
+@pytest.mark.parametrize("to", ["hub", pytest.param("", marks=pytest.mark.slow)])
 def test_a_check_that_fails_stops_a_release_and_says_why(released, server, tmp_path, to):
     from shopwright.flows.artifacts import make_artifact_key
     from shopwright.flows.deployed import release

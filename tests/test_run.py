@@ -244,6 +244,7 @@ def test_a_worker_that_memory_ran_out_for_costs_nothing_that_is_finished(tmp_pat
     assert set(kept) < set(times(tmp_path))
 
 
+@pytest.mark.slow  # in one process in `test_worker_pool.py`
 def test_a_worker_that_is_killed_is_replaced_and_its_shard_made_again(tmp_path, undisturbed):
     build = Build("shopwright.pipeline", tmp_path / "run", *SMALL)
     build.until(AT_WORK)

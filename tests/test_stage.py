@@ -22,6 +22,7 @@ from tests.toys import boxes, toys
 
 STAGES = list(all_stages().values())
 every_stage = pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+LONG = ("phrases", "rl_prompts")
 
 
 def test_there_are_the_datasets_of_the_readme():
@@ -121,7 +122,11 @@ def offline(monkeypatch):
     monkeypatch.setattr(socket.socket, "connect", refused)
 
 
-@every_stage
+@pytest.mark.parametrize(
+    "stage",
+    [pytest.param(stage, marks=pytest.mark.slow if stage.name in LONG else []) for stage in STAGES],
+    ids=lambda stage: stage.name,
+)
 def test_the_rows_are_the_same_in_another_number_of_shards_made_offline(small, stage, tmp_path, offline):
     made = small.read(stage.name)
     rows, held = rows_of(small, stage.name, 4 if len(made.files) == 1 else 1, tmp_path / "again")

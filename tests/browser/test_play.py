@@ -236,6 +236,7 @@ FILLED = """[...document.querySelectorAll('#hand-in input, #hand-in textarea, [i
 """Fields in which something stands."""
 
 
+@pytest.mark.slow
 def test_the_first_game_of_each_situation_can_be_done_and_others_say_that_they_may_not(visitor):
     page = visitor()
     said = {}

@@ -18,6 +18,8 @@ from tests.processes import Build
 
 SMALL = ("build", "trajectories", "--products", "1200", "--count", "96", "--tokens", "6k")
 WHO = ("server", "origin", "worker")
+QUICKEST = ("server", signal.SIGINT)
+QUICK = ((1, signal.SIGKILL, "server"), (1, signal.SIGKILL, "worker"))
 ONE_LINE = re.compile(r"shopwright: error: A worker process was ended from outside.*\n(?:\d+ of .*\n)?", re.MULTILINE)
 
 
@@ -69,10 +71,10 @@ def check_end(build, undisturbed, codes=(0, 3)):
             how,
             seed,
             id=f"{who}-{how.name}-{seed}",
-            marks=[] if (seed, (place + other) % 2) == (1, 0) else pytest.mark.slow,
+            marks=[] if (seed, how, who) in QUICK else pytest.mark.slow,
         )
-        for place, who in enumerate(WHO)
-        for other, how in enumerate([signal.SIGKILL, signal.SIGSTOP])
+        for who in WHO
+        for how in (signal.SIGKILL, signal.SIGSTOP)
         for seed in range(1, 11)
     ],
 )
@@ -85,14 +87,15 @@ def test_killed_or_stopped_it_is_replaced(tmp_path, undisturbed, who, how, seed)
     check_end(build, undisturbed)
 
 
-@pytest.mark.parametrize("who", [WHO[0], *(pytest.param(who, marks=pytest.mark.slow) for who in WHO[1:])])
+@pytest.mark.slow
+@pytest.mark.parametrize("who", WHO)
 def test_stopped_as_soon_as_it_is_there_it_is_replaced(tmp_path, undisturbed, who):
     build = begin(tmp_path / "run")
     assert send(build, who, signal.SIGSTOP)
     check_end(build, undisturbed)
 
 
-@pytest.mark.parametrize("who", ["origin", "worker"])
+@pytest.mark.parametrize("who", ["origin", pytest.param("worker", marks=pytest.mark.slow)])
 def test_a_command_that_is_killed_leaves_nothing_even_where_one_was_stopped_at_work(tmp_path, undisturbed, who):
     build = begin(tmp_path / "run")
     build.until("trajectories:")
@@ -105,9 +108,9 @@ def test_a_command_that_is_killed_leaves_nothing_even_where_one_was_stopped_at_w
 @pytest.mark.parametrize(
     ("who", "how"),
     [
-        pytest.param(who, how, id=f"{who}-{how.name}", marks=[] if each == other else pytest.mark.slow)
-        for each, who in enumerate(WHO)
-        for other, how in enumerate([signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+        pytest.param(who, how, id=f"{who}-{how.name}", marks=[] if (who, how) == QUICKEST else pytest.mark.slow)
+        for who in WHO
+        for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     ],
 )
 def test_with_one_stopped_it_ends_when_it_is_asked_to(tmp_path, undisturbed, who, how):

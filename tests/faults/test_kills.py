@@ -20,7 +20,7 @@ def test_killed_four_times_at_random_moments_datasets_come_out_as_if_nothing_had
 def test_killed_while_shards_were_made_a_dataset_comes_out_as_if_nothing_had_happened(small, forge, tmp_path):
     landed = Counter()
     for seed in range(40):
-        landed += kill(forge, Case(small.folder, "orders"), tmp_path / "run", 1, seed)
+        landed += kill(forge, Case(small.folder, "trajectories"), tmp_path / "run", 1, seed)
         if landed[PHASES[1]]:
             return
     pytest.fail(f"none of 40 kills fell while shards were made: {dict(landed)}")

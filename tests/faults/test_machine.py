@@ -178,7 +178,8 @@ def drunk(tmp_path_factory):
 LOOKS = "import time; print(len({round(time.time(), -4) for _ in range(50)}))"
 
 
-@pytest.mark.parametrize("name", ["trajectories", pytest.param("questions", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["trajectories", "questions"])
 def test_a_clock_that_jumps_changes_no_row(case, name, drunk, tmp_path):
     environment = {**os.environ, "LD_PRELOAD": str(drunk)}
     seen = subprocess.check_output([sys.executable, "-c", LOOKS], env=environment)

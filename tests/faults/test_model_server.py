@@ -26,7 +26,7 @@ from tests.faults.commands import Commands
 from tests.faults.speakers import SETTINGS, speaker
 from tests.models.server import ALWAYS, Plan, Server, constant
 
-QUICK = ("env_episodes", "personas", "shopping_episodes")
+QUICK = ("personas", "shopping_episodes")
 AT_ONCE, FEW = 16, 4
 ODD = {
     "a page": {"body": b"<html>Log in</html>", "content_type": "text/html"},
@@ -44,14 +44,14 @@ PASSING = (
     *ODD,
 )
 """Faults that the same request need not meet again."""
-SELDOM = ("408", "409", "425", "501", "502", "504", "520", "empty", "bytes", "a page", "sent elsewhere")
+SELDOM = ("408", "409", "425", "429", "501", "502", "504", "520", "empty", "bytes", "a page", "sent elsewhere")
 """Much like others."""
 REFUSED = ("400", "403", "413", "422")
 BAD = ("length", "filtered", "short", "wrong")
 """Answers that are none, with the status of good ones: a conversation goes on from them, so that later replies are others."""
 SHARE = 0.6
-REFUSING = {("personas", "400"), ("personas", "short"), ("env_episodes", "length")}
-STOPPING = {("personas", signal.SIGKILL), ("trajectories", signal.SIGTERM)}
+REFUSING = {("personas", "400"), ("personas", "short"), ("shopping_episodes", "length")}
+STOPPING = {("personas", signal.SIGKILL), ("personas", signal.SIGTERM)}
 SUM = re.compile(
     r"(\w+): (\d+) requested = (\d+) accepted \+ (\d+) rejected \+ (\d+) pending \((\d+) replies are kept\)"
 )

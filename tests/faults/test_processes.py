@@ -90,7 +90,8 @@ def test_a_lock_that_says_nothing_still_locks(tmp_path, said):
 # --- asked to stop -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("moments", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.slow  # once in `test_run.py`
+@pytest.mark.parametrize("moments", [2, 20])
 def test_asked_to_stop_at_any_moment_it_does_and_goes_on_later(tmp_path, undisturbed, moments):
     chance = Random(moments)
     for number in range(moments):
@@ -153,6 +154,7 @@ def test_what_nohup_has_begun_outlives_its_terminal(tmp_path):
 # --- workers that hang -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # in one process in `test_worker_pool.py`
 def test_a_worker_that_is_stopped_is_replaced_and_one_may_still_ask_it_all_to_stop(tmp_path, undisturbed):
     build = Build("shopwright.pipeline", tmp_path / "run", *SMALL, "--minutes", "0.4")
     build.until("trajectories:")

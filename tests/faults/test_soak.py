@@ -24,7 +24,11 @@ def with_storage(short, tmp_path):
         yield short
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param(fault, marks=pytest.mark.slow if fault is soak.memory_short else []) for fault in FAULTS],
+    ids=lambda fault: fault.__name__,
+)
 def test_each_fault_of_one_dataset_leaves_it_as_it_was(short, fault):
     soak.one_round(short, fault, "personas", chance=soak.Random(4))
     assert short.wrong == []

@@ -35,7 +35,7 @@ def run(home, *arguments):
 
 
 @needs_atheris
-@pytest.mark.parametrize("target", ["text", "reply"])
+@pytest.mark.parametrize("target", ["text", pytest.param("reply", marks=pytest.mark.slow)])
 def test_nothing_that_is_tried_in_seconds_breaks_a_parser(target):
     done = run(HOME, target, "--seconds", 2)
     assert done.returncode == 0, done.stdout

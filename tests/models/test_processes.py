@@ -190,7 +190,10 @@ def test_of_a_worker_that_is_killed_only_what_was_on_its_way_is_asked_again(begi
 
 @pytest.mark.parametrize(
     ("how", "lost"),
-    [(signal.SIGKILL, AT_ONCE), (signal.SIGTERM, 0), pytest.param(signal.SIGINT, 0, marks=pytest.mark.slow)],
+    [
+        (signal.SIGKILL, AT_ONCE),
+        *(pytest.param(how, 0, marks=pytest.mark.slow) for how in (signal.SIGTERM, signal.SIGINT)),
+    ],
 )
 def test_of_a_build_that_is_ended_what_was_answered_is_not_asked_again(begin, server, folder, how, lost):
     build = begin()

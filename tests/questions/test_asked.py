@@ -365,7 +365,7 @@ def judging(sql, times=9):
             id="another answer",
         ),
         pytest.param("SELECT brand FROM events", "many rows of result", id="many rows", marks=pytest.mark.slow),
-        pytest.param("SELECT * FROM read_csv('x')", "reads read_csv, not events.", id="a file"),
+        pytest.param("SELECT * FROM read_csv('x')", "reads read_csv, not events.", id="a file", marks=pytest.mark.slow),
         pytest.param("", "0 statements, not one.", id="nothing", marks=pytest.mark.slow),
     ],
 )

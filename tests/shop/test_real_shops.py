@@ -94,9 +94,8 @@ def test_every_dataset_is_made_of_an_export_of_any_system(tmp_path, form):
     check(build_export(tmp_path, form))
 
 
-@pytest.mark.parametrize(
-    "form", [woocommerce, pytest.param(google, marks=pytest.mark.slow)], ids=lambda form: form.__name__
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("form", [woocommerce, google], ids=lambda form: form.__name__)
 def test_tasks_and_questions_are_made_of_an_export(tmp_path, form):
     names = ("catalog", "personas", "trajectories", "variants", "questions", "env_tasks", "shopping_tasks")
     check(build_export(tmp_path, form, names), names)

@@ -140,7 +140,7 @@ def replies(run, *, wrong):
     return Plan(says=says)
 
 
-@pytest.mark.parametrize("wrong", [False, True])
+@pytest.mark.parametrize("wrong", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_both_play_each_task_and_models_speak_for_both_sides(run, tmp_path, wrong):
     """Words of a model's that say something else are not used."""
     other = Run(shutil.copytree(run.folder, tmp_path / "run"), workers=1)

@@ -290,7 +290,7 @@ def test_the_report_says_what_share_of_a_models_phrasings_is_proved(model_bank):
 
 def test_questions_are_asked_from_a_bank_that_is_given(model_bank, without_bank):
     run = Run(without_bank.folder, seed=3, workers=1)
-    run.build("questions", per_trajectory=20, bank=str(model_bank.folder / "phrases"))
+    run.build("questions", per_trajectory=5, bank=str(model_bank.folder / "phrases"))
     words = {f"{row.meaning}#" for row in model_bank.read("phrases")}
     asked = run.read("questions").table(["phrases", "shape"]).to_pylist()
     assert asked

@@ -382,10 +382,10 @@ def test_what_code_writes_asks_no_model(small):
     ("change", "said"),
     [
         ({"second_sql": "SELECT COUNT(*) FROM events WHERE brand = 'Zuma'"}, "a second answering agrees"),
-        ({"second_sql": ""}, "a second answering agrees"),
+        pytest.param({"second_sql": ""}, "a second answering agrees", marks=pytest.mark.slow),
         ({"evidence": [0]}, "evidence decides"),
         ({"shape": "spent"}, "question is made of its tree"),
-        ({"tree": '{"node":"count","of":{}}'}, "question is made of its tree"),
+        pytest.param({"tree": '{"node":"count","of":{}}'}, "question is made of its tree", marks=pytest.mark.slow),
     ],
 )
 def test_a_written_question_that_was_changed_is_found(told, tmp_path, change, said):
