@@ -45,7 +45,7 @@ serve: $(READY) ## a Prefect server and a worker here, for scheduled releases; C
 deploy: $(READY) ## register the releases of flows/prefect.yaml: nightly, weekly, on-demand (PREFECT_API_URL=another server)
 	@$(BIN)/python -m shopwright.flows.deploy $(ARGS)
 
-test: $(READY) ## the tests, some minutes; one process more than cores, because many wait for processes of their own
+test: $(READY) ## the tests, some minutes; two processes more than cores, because many wait for processes of their own
 	@$(BIN)/python -m pytest -m "not slow" -n $$(($$(nproc) + 2)) --dist loadfile
 
 QUICK := $(addprefix tests/,test_layers.py faults/test_planted.py checks phrases reading render rewards)
