@@ -52,6 +52,8 @@ def run_command(arguments: Sequence[str] | None, make: Callable[..., Any]) -> in
         code, said = explain_exit(error)
         print(said, file=sys.stderr)
         return code
+    finally:
+        STOPS.clear()  # heard: what this process builds next is not meant
 
 
 @cache

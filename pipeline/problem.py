@@ -60,6 +60,11 @@ def finish_before_stopping() -> Iterator[None]:
         yield
     finally:
         PUT_OFF.pop()
+    heed_stop()
+
+
+def heed_stop() -> None:
+    """Raises KeyboardInterrupt where a stop was asked for that nobody heard: Python drops what is raised while it clears an object away."""
     if STOPS:
         raise KeyboardInterrupt
 

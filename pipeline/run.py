@@ -43,7 +43,7 @@ from shopwright.pipeline.models.base import UNANSWERED
 from shopwright.pipeline.models.limits import wait_for_replies
 from shopwright.pipeline.models.replies import ask_anew
 from shopwright.pipeline.models.role import Models
-from shopwright.pipeline.problem import STOPS, Ended, Problem, Stale, suggest_name
+from shopwright.pipeline.problem import STOPS, Ended, Problem, Stale, heed_stop, suggest_name
 from shopwright.pipeline.progress import Progress, SilentProgress
 from shopwright.pipeline.runners import TRIES, Executor, check_runner, open_executor
 from shopwright.pipeline.schema_steps import schema_number
@@ -144,6 +144,7 @@ class Run:
                 with closing(self.make(build)) as shards:
                     for made in shards:
                         progress.shard(made.rows, made.rejected)
+                        heed_stop()
                 manifest = finish(build, seconds=perf_counter() - started, workers=self.workers)
                 progress.end(manifest)
         found = self.read(name).manifest

@@ -31,7 +31,7 @@ from shopwright.pipeline.files import footer, is_here, is_readable_parquet, map_
 from shopwright.pipeline.models.replies import list_reply_places
 from shopwright.pipeline.models.role import Models, PromptUsage, Role
 from shopwright.pipeline.problem import Ended, Problem
-from shopwright.pipeline.stage import Fault, Plan, Shard, Stage, reasons_against
+from shopwright.pipeline.stage import ASKED_ONCE, Fault, Plan, Shard, Stage, reasons_against
 from shopwright.pipeline.stages import all_stages
 from shopwright.schemas.record import Record, Rejected
 
@@ -358,7 +358,8 @@ def finish(build: Build, *, seconds: float = 0.0, workers: int = 1) -> Manifest:
         if faults := list(check(build.dataset)):
             quarantine_faults(build, faults)
             # Without these rows a share that was small enough for the others may be too large.
-            waiting += [each for each in build.stage.across if each is not check and each not in waiting]
+            others = set(build.stage.across) - ASKED_ONCE - {check, *waiting}
+            waiting += [each for each in build.stage.across if each in others]
     dataset, quarantine = build.dataset, build.dataset.quarantine
     files = [*dataset.files, *quarantine.files]
     names = [path.relative_to(build.run).as_posix() for path in files]

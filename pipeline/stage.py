@@ -54,6 +54,15 @@ class Fault:
     reason: str
 
 
+ASKED_ONCE: set[Callable[..., Iterable[Fault]]] = set()
+
+
+def compares_rows(check: Callable[..., Iterable[Fault]]) -> Callable[..., Iterable[Fault]]:
+    """For a check `across` a dataset that holds rows against one another: it finds no more when some are taken out, and is asked once."""
+    ASKED_ONCE.add(check)
+    return check
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a build will do, found out before the work is shared: it fails here if the input is bad."""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -22,6 +23,7 @@ from shopwright.pipeline.problem import Ended, Problem, Stale
 from shopwright.pipeline.run import Run, checksums
 from shopwright.pipeline.runners import open_process_pool
 from shopwright.pipeline.shards import make_shard
+from shopwright.pipeline.stage import Fault, compares_rows
 from shopwright.pipeline.stages import all_stages, upstream
 from tests.folders import checksums as files_in
 from tests.folders import listing, times
@@ -202,6 +204,30 @@ def test_killed_while_rows_are_held_back_and_killed_again_while_that_is_mended(t
             assert files_in(run.folder) == files_in(whole.folder), step
             assert listing(run.folder) == listing(whole.folder), step
     assert 5 < step < 999
+
+
+def test_what_judges_shares_is_asked_again_when_rows_were_taken_out_and_what_compares_rows_is_not(
+    tmp_path, toys, monkeypatch
+):
+    asked = []
+
+    @compares_rows
+    def twins(found):
+        asked.append("twins")
+        return ()
+
+    def share(found):
+        asked.append(f"share of {len(found)}")
+        return ()
+
+    def first_of_all(found):
+        asked.append(f"first of {len(found)}")
+        return [Fault(str(found.files[0]), 0, "first of all")] if len(found) == 80 else ()
+
+    stage = replace(all_stages()["toys"], checks=(), across=(twins, share, first_of_all))
+    monkeypatch.setitem(all_stages(), "toys", stage)
+    assert Run(tmp_path / "run", workers=1).build("toys", lost=1_000).rows == 79
+    assert asked == ["twins", "share of 80", "first of 80", "share of 79"]
 
 
 def test_what_a_killed_worker_had_begun_is_taken_away_when_the_dataset_is_whole(tmp_path, toys):

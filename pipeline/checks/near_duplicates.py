@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from shopwright.pipeline.dataset import Dataset, count_file_rows, read_row_groups
 from shopwright.pipeline.files import connect_duckdb, map_paths
-from shopwright.pipeline.stage import Fault
+from shopwright.pipeline.stage import Fault, compares_rows
 from shopwright.pipeline.words import MIX, hashed_texts
 from shopwright.schemas.samples import Trajectory
 
@@ -30,6 +30,7 @@ PAIRS = """
 """
 
 
+@compares_rows
 def trajectories_are_distinct(trajectories: Dataset[Trajectory]) -> Iterable[Fault]:
     """No two trajectories of one budget share most of their runs of four products.
 

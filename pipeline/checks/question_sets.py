@@ -9,7 +9,7 @@ from shopwright.pipeline.dataset import Dataset, read_row_groups
 from shopwright.pipeline.questions.model_written import KINDS
 from shopwright.pipeline.questions.rating import DistinctBags, collect_bag_of_words, extract_question_words
 from shopwright.pipeline.sandbox.sql import parse_select
-from shopwright.pipeline.stage import Fault
+from shopwright.pipeline.stage import Fault, compares_rows
 from shopwright.schemas.questions import WRITTEN, Question, Split
 from shopwright.schemas.samples import Trajectory
 
@@ -73,6 +73,7 @@ def iterate_question_rows(questions: Dataset[Question], *columns: str) -> Iterat
             first += batch.num_rows
 
 
+@compares_rows
 def questions_of_a_trajectory_differ(questions: Dataset[Question]) -> Iterable[Fault]:
     """No near-duplicates within a trajectory."""
     bags: dict[str, DistinctBags] = defaultdict(DistinctBags)
@@ -81,6 +82,7 @@ def questions_of_a_trajectory_differ(questions: Dataset[Question]) -> Iterable[F
             yield Fault(file, row, "near-duplicate of another question on the same trajectory")
 
 
+@compares_rows
 def splits_share_nothing(questions: Dataset[Question]) -> Iterable[Fault]:
     """No two splits share a customer, a query or a question; case, signs and little words make no difference."""
     owners: dict[tuple[str, Any], str] = {}

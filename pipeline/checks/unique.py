@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from shopwright.pipeline.dataset import Dataset
-from shopwright.pipeline.stage import Fault
+from shopwright.pipeline.stage import Fault, compares_rows
 
 
+@compares_rows
 def ids_are_unique(dataset: Dataset[Any]) -> Iterable[Fault]:
     return find_repeated_rows(dataset, "id", "duplicate id")
 

@@ -129,6 +129,30 @@ def test_what_a_library_makes_of_being_stopped_is_no_error_and_what_is_finished_
     assert len(list((tmp_path / "catalog").glob("part-*.parquet"))) == 2
 
 
+class Cleared:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.1)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_stop_that_comes_while_an_object_is_cleared_away_is_heard_after_the_shard(shopwright, tmp_path, monkeypatch):
+    make_shard = run_module.make_shard
+
+    def clear_one_away(build, index):
+        if index == 1:
+            Cleared()
+        return make_shard(build, index)
+
+    monkeypatch.setattr(run_module, "make_shard", clear_one_away)
+    code, _, err = shopwright("build", "catalog", "--products", "4800", "--run", tmp_path, "--workers", "1")
+    assert code == 130, err
+    assert err.endswith(STOPPED)
+    assert len(list((tmp_path / "catalog").glob("part-*.parquet"))) == 2
+    monkeypatch.undo()
+    assert Run(tmp_path, workers=1).build("catalog", products=4_800).rows == 4_800  # the stop was of the command alone
+
+
 def test_what_nohup_has_begun_outlives_its_terminal(tmp_path):
     words = [
         "nohup",
