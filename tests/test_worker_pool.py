@@ -176,14 +176,19 @@ def test_an_origin_that_is_killed_takes_its_workers_along_and_others_make_their_
             time.sleep(0.01)
         found.origin.end()
         assert isinstance(other.exception(), WorkerDied)
-        # Those that were idle are no fault of the shards that come next; the kernel ends them a little later.
-        idle = [found.idle.get() for _ in range(4)]
-        while sum(worker.has_ended() for worker in idle) < 3:  # one was replaced
-            time.sleep(0.01)
-        for worker in idle:
-            found.idle.put(worker)
+        # Those that were idle are no fault of the shards that come next.
+        wait_for_ends(found, 3)  # one was replaced
         assert [found.make("toys 1", 60, sum, (1, 2)) for _ in range(4)] == [3] * 4
         assert found.idle.qsize() == 4
+
+
+def wait_for_ends(pool, count):
+    """Of so many idle workers, of those that the kernel ends a little after what they were forked from."""
+    idle = [pool.idle.get() for _ in range(pool.size)]
+    while sum(worker.has_ended() for worker in idle) < count:
+        time.sleep(0.01)
+    for worker in idle:
+        pool.idle.put(worker)
 
 
 @pytest.mark.parametrize("stopped", ["origin", "server"])
@@ -197,6 +202,7 @@ def test_what_workers_are_forked_from_is_replaced_where_it_does_not_answer(stopp
             os.kill(found.origin.itself.pid, signal.SIGKILL)
         with pytest.raises(WorkerDied):
             found.make("toys 0", 60, kill_myself)
+        wait_for_ends(found, 1)
         assert found.make("toys 0", 60, sum, (1, 2)) == 3
         assert found.idle.qsize() == 2
 
