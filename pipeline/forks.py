@@ -80,7 +80,7 @@ class Origin:
         self.process: Any = None
         self.itself: Worker
         self.closed = False
-        self.lock = Lock()
+        self.lock, self.hanging_up = Lock(), Lock()
 
     def learn(self, seconds: float, function: Callable[..., Any], *given: Any) -> None:
         """Calls this there. What it raises, or is ended by, the workers' own calls will tell."""
@@ -157,7 +157,8 @@ class Origin:
         """Of it, and of what was forked; it is ended where it was stopped, and so is what should tell of its end."""
         process = self.process  # another thread may do the same
         if process is not None:
-            self.itself.pipe.close()
+            with self.hanging_up:  # two at once would close its number twice, by then maybe another file's
+                self.itself.pipe.close()
             try:
                 process.join(2 * TO_END)
                 for end in (self.end, end_fork_server):

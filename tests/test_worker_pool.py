@@ -252,14 +252,29 @@ def test_what_processes_are_forked_from_does_not_outlive_a_command_where_it_was_
     assert not place.exists() or place.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
+class SlowPipe:
+    """Counts how often it was really closed."""
+
+    def __init__(self, pipe):
+        self.pipe, self.closed = pipe, 0
+
+    def close(self):
+        if self.pipe:
+            time.sleep(0.2)
+            self.closed += 1
+            self.pipe = self.pipe.close()
+
+
 def test_it_may_be_closed_by_two_at_once_and_starts_nothing_afterwards(monkeypatch):
     monkeypatch.setattr(forks_module, "TO_END", 0.3)
     with closing(Origin()) as origin:
         origin.fork().pipe.close()
         process = origin.process
+        pipe = origin.itself.pipe = SlowPipe(origin.itself.pipe)
         os.kill(process.pid, signal.SIGSTOP)  # so that both wait for it
         with ThreadPoolExecutor(2) as threads:
             assert [each.result() for each in [threads.submit(origin.close) for _ in range(2)]] == [None, None]
+        assert pipe.closed == 1
         assert not process.is_alive()
         with pytest.raises(BrokenProcessPool):
             origin.fork()
