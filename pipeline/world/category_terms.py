@@ -61,7 +61,7 @@ class CategoryTermIndex:
         stock = self.stock
         rows = stock.by_price[stock.edges[leaf] : stock.edges[leaf + 1]]
         some = rows[:: -(-len(rows) // EXAMPLES)]
-        heads = find_product_names(stock.leaves[leaf], Counter(stock.speech(product).head for product in some.tolist()))
+        heads = find_product_names(stock.leaves[leaf], Counter(map(stock.head, some.tolist())))
         shown = pc.value_counts(pc.utf8_lower(stock.colors.take(pa.array(rows)).drop_null())).to_pylist()
         colors = [one["values"] for one in sorted(shown, key=lambda one: (-one["counts"], one["values"]))]
         titles: list[str] = stock.titles.take(pa.array(some)).to_pylist()
