@@ -45,8 +45,8 @@ serve: $(READY) ## a Prefect server and a worker here, for scheduled releases; C
 deploy: $(READY) ## register the releases of flows/prefect.yaml: nightly, weekly, on-demand (PREFECT_API_URL=another server)
 	@$(BIN)/python -m shopwright.flows.deploy $(ARGS)
 
-test: $(READY) ## the tests, some minutes; two processes more than cores, because many wait for processes of their own
-	@$(BIN)/python -m pytest -m "not slow" -n $$(($$(nproc) + 2)) --dist loadfile
+test: $(READY) ## the tests, some minutes; one process more than cores, because many wait for processes of their own
+	@$(BIN)/python -m pytest -m "not slow" -n $$(($$(nproc) + 1)) --dist loadfile
 
 QUICK := $(addprefix tests/,test_layers.py faults/test_planted.py checks phrases reading render rewards)
 test-quick: $(READY) ## a minute on two cores: checks, readers, rewards, renderers, and the folders that differ from main (SINCE=commit); nothing that builds a run
